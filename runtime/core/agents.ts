@@ -1,0 +1,162 @@
+/** The agents’ port: models and what the funnel asks of them. */
+import type { z } from 'zod'
+import type { Digest, MerchantId, PayeeId } from './ids.ts'
+import type { Item } from './merchants.ts'
+import type { Currency, Minor } from './money.ts'
+import type { QuoteLine } from './quote.ts'
+import type { Seconds } from './time.ts'
+
+export interface ModelUsage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+export interface ModelRequest<T> {
+  readonly role: 'planner' | 'looker' | 'chooser' | 'monitor'
+  /** Instructions by us; never text of an outsider. */
+  readonly instructions: string
+  /** The facts to work on, as data. */
+  readonly input: unknown
+  readonly schema: z.ZodType<T>
+  readonly signal: AbortSignal
+}
+
+export interface ModelAnswer<T> {
+  readonly value: T
+  readonly usage: ModelUsage
+  /** The model that answered. */
+  readonly model: string
+}
+
+/** A model, or something that stands in its place. Anything but a clean, valid answer is a thrown Fault. */
+export interface Model {
+  readonly engine: string
+  ask<T>(request: ModelRequest<T>): Promise<ModelAnswer<T>>
+}
+
+/** What one purchase is for. Limits are minor units of the run's currency. */
+export interface Need {
+  /** What to search for, in words. */
+  readonly text: string
+  readonly quantity: number
+  /** The most for one unit, if the task says so. */
+  readonly maxUnit?: Minor
+  /** The most for the whole line, if the task says so. */
+  readonly maxTotal?: Minor
+  /** Preferred merchants or qualities, in the task's own words. */
+  readonly prefer: readonly string[]
+}
+
+/** One part of a plan: a branch (planned again) or a purchase. */
+export type PlanPart =
+  | {
+      readonly kind: 'branch'
+      readonly label: string
+      readonly task: string
+      readonly ceiling: Minor
+    }
+  | {
+      readonly kind: 'purchase'
+      readonly label: string
+      readonly need: Need
+      readonly ceiling: Minor
+    }
+
+export type Plan =
+  | { readonly kind: 'parts'; readonly parts: readonly PlanPart[] }
+  /** The task cannot be read; `reason` is a sentence that a person can act on. */
+  | { readonly kind: 'unreadable'; readonly reason: string }
+
+export interface PlanRequest {
+  readonly task: string
+  readonly currency: Currency
+  /** What the planner may give out now. */
+  readonly available: Minor
+  /** Levels left below this planner: 1 means that only purchases are possible. */
+  readonly depthLeft: number
+  readonly nodesLeft: number
+  readonly fanOut: number
+  /** Public names of the payees that the mandate allows. */
+  readonly payees: readonly { readonly id: PayeeId; readonly name: string }[]
+  /** On a second round: what became of the parts, as typed fields only. */
+  readonly outcomes?: readonly PartOutcome[]
+}
+
+export interface PartOutcome {
+  readonly label: string
+  readonly need: Need
+  readonly reason: 'over_budget' | 'nothing_found' | 'refused' | 'failed'
+  /** The cheapest signed quote that was seen, if any. */
+  readonly cheapest?: Minor
+}
+
+/** A quote that was really fetched, verified and is still good, as typed fields. */
+export interface Candidate {
+  readonly quote: string
+  readonly digest: Digest
+  readonly merchant: MerchantId
+  readonly payee: PayeeId
+  readonly amount: Minor
+  readonly expiresAtSeconds: Seconds
+  readonly lines: readonly QuoteLine[]
+  /** 0 to 1000: how well it fits the need, by the looker. */
+  readonly score: number
+}
+
+/** What a looker's agent may do: search and ask for quotes, through the gateway, with its own token and key. */
+export interface LookerSession {
+  search(query: {
+    text: string
+    merchants?: readonly MerchantId[]
+    limit: number
+  }): Promise<readonly Item[]>
+  quote(merchant: MerchantId, lines: readonly { sku: string; quantity: number }[]): Promise<string>
+}
+
+export interface LookRequest {
+  readonly need: Need
+  readonly currency: Currency
+  readonly merchants: readonly MerchantId[]
+  /** The most that the purchase may cost. */
+  readonly ceiling: Minor
+}
+
+/** Quotes brought back, best first, by their text; the funnel verifies each before anyone may choose it. */
+export interface Look {
+  readonly found: readonly { readonly quote: string; readonly score: number }[]
+}
+
+export interface ChooseRequest {
+  readonly need: Need
+  readonly currency: Currency
+  readonly ceiling: Minor
+  readonly candidates: readonly Omit<Candidate, 'quote' | 'digest'>[]
+}
+
+/** An index into the candidates that were given, or none of them. */
+export interface Choice {
+  readonly index: number | 'none'
+}
+
+export interface Usage {
+  readonly calls: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+/** The agents' side of the funnel: untrusted, bounded, replaceable. Throws Fault `model_failed` for no decision. */
+export interface Agents {
+  plan(
+    request: PlanRequest,
+    signal: AbortSignal,
+  ): Promise<{ plan: Plan; usage: Usage; model: string }>
+  look(
+    request: LookRequest,
+    session: LookerSession,
+    signal: AbortSignal,
+  ): Promise<{ look: Look; usage: Usage; model: string }>
+  choose(
+    request: ChooseRequest,
+    signal: AbortSignal,
+  ): Promise<{ choice: Choice; usage: Usage; model: string }>
+}

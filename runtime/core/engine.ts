@@ -1,0 +1,52 @@
+/** The token engine’s port, and where holder keys come from. */
+import type { KeyObject } from 'node:crypto'
+import type { BlockClaims, RequestFacts } from './block.ts'
+import type { DenialCode } from './codes.ts'
+import type { HolderKey, NodeId } from './ids.ts'
+
+/** What a token proves, read only after its signatures held. */
+export interface VerifiedToken {
+  readonly rootKeyId: number
+  /** Block 0 first; each is exactly the closed grammar. */
+  readonly blocks: readonly BlockClaims[]
+  /** Hex, block 0 first. */
+  readonly revocationIds: readonly string[]
+  readonly sealed: boolean
+  /** The first block that claims more than the one before it; undefined when the chain narrows. */
+  readonly widenedAt?: number
+  /** Whether the Biscuit authorizer permits `request`; undefined when none was given. */
+  readonly authorised?: boolean
+}
+
+export type TokenRefusal = Extract<
+  DenialCode,
+  'too_large' | 'token_invalid' | 'root_unknown' | 'grammar' | 'signer'
+>
+
+export type TokenVerdict =
+  | { readonly ok: true; readonly token: VerifiedToken }
+  | { readonly ok: false; readonly code: TokenRefusal }
+
+export interface Minted {
+  readonly token: string
+  readonly revocationIds: readonly string[]
+}
+
+/**
+ * The only door to the Biscuit engine. Obligations: every call ends within `LIMITS.engineMs` with an answer or a
+ * thrown retryable Fault (`engine_timeout`, `engine_busy`, `engine_failed`); hostile input never stops it.
+ */
+export interface TokenEngine {
+  verify(token: string, request?: RequestFacts): Promise<TokenVerdict>
+  /** Block 0, signed by the current root key. */
+  mintRoot(claims: BlockClaims): Promise<Minted>
+  /** A third-party block signed by the parent's holder; lookers and leaves are sealed. */
+  mintChild(parentToken: string, parentHolder: KeyObject, claims: BlockClaims): Promise<Minted>
+  close(): Promise<void>
+}
+
+/** Derives the holder keys of nodes that the runtime keeps custody of; the same node always gets the same key. */
+export interface HolderKeys {
+  privateKey(node: NodeId): KeyObject
+  publicKey(node: NodeId): HolderKey
+}

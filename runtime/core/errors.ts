@@ -1,0 +1,54 @@
+/**
+ * Three kinds of failure, never mixed: a denial is a value (`codes.ts`); a fault, here, is something that
+ * broke on our side and becomes 503; an assertion is a bug and is left to crash the request.
+ */
+
+export type FaultCode =
+  | 'store_unavailable'
+  | 'store_newer'
+  | 'store_locked'
+  | 'ledger_corrupt'
+  | 'clock_untrusted'
+  | 'engine_timeout'
+  | 'engine_failed'
+  | 'engine_busy'
+  | 'policy_failed'
+  | 'rail_unconfigured'
+  | 'merchant_unavailable'
+  | 'model_failed'
+  | 'config_invalid'
+  | 'internal'
+
+/** An operating failure. Its message is for operators and never leaves the process on the wire. */
+export class Fault extends Error {
+  readonly code: FaultCode
+  readonly retryable: boolean
+
+  constructor(
+    code: FaultCode,
+    message: string,
+    options: { retryable?: boolean; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'Fault'
+    this.code = code
+    this.retryable = options.retryable ?? true
+  }
+}
+
+/** Input at a boundary that cannot be accepted. `claim` names the field, never quotes its value. */
+export class Rejected extends Error {
+  readonly code: string
+  readonly claim: string | undefined
+
+  constructor(code: string, message: string, claim?: string) {
+    super(message)
+    this.name = 'Rejected'
+    this.code = code
+    this.claim = claim
+  }
+}
+
+export function assertNever(value: never, what: string): never {
+  throw new Error(`unexpected ${what}: ${typeof value}`)
+}

@@ -1,0 +1,77 @@
+/** Identifiers: distinct types by prefix, one character set, derived where a retry must find the same thing. */
+import { createHash, randomBytes } from 'node:crypto'
+import { z } from 'zod'
+
+export type RunId = `run_${string}`
+export type NodeId = `nd_${string}`
+export type PaymentId = `pay_${string}`
+export type HoldId = `hold_${string}`
+export type ReceiptId = `rcpt_${string}`
+
+/** A registered destination of money, a principal or a merchant: named by the operator. */
+export type PayeeId = string
+export type PrincipalId = string
+export type MerchantId = string
+export type OrganisationId = string
+
+/** Raw Ed25519 public key, 32 bytes, base64url without padding (43 characters). */
+export type HolderKey = string
+
+/** SHA-256, 32 bytes, base64url without padding (43 characters). */
+export type Digest = string
+
+/** The one character set of every identifier that may enter a token (DESIGN 4). */
+export const IDENTIFIER = /^[A-Za-z0-9_.-]{1,80}$/
+
+export const identifierSchema = z.string().regex(IDENTIFIER)
+
+const BASE64URL_32 = /^[A-Za-z0-9_-]{43}$/
+
+export const digestSchema = z.string().regex(BASE64URL_32)
+export const holderKeySchema = z.string().regex(BASE64URL_32)
+
+const prefixed = <P extends string>(prefix: P) =>
+  z.templateLiteral([prefix, z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)])
+
+export const runIdSchema = prefixed('run_')
+export const nodeIdSchema = prefixed('nd_')
+export const paymentIdSchema = prefixed('pay_')
+export const holdIdSchema = prefixed('hold_')
+export const receiptIdSchema = prefixed('rcpt_')
+
+export function sha256(data: string | Uint8Array): Digest {
+  return createHash('sha256').update(data).digest('base64url')
+}
+
+/** 160 bits of SHA-256 over the parts, each length-prefixed so that no two lists of parts meet. */
+function derive(...parts: readonly string[]): string {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(`${Buffer.byteLength(part)}:${part};`)
+  return hash.digest('base64url').slice(0, 27)
+}
+
+/** One mandate, one run: the id derives from who signed it and its `jti`. */
+export const runIdOf = (organisation: OrganisationId, principal: PrincipalId, jti: string): RunId =>
+  `run_${derive('run', organisation, principal, jti)}`
+
+export const rootNodeIdOf = (run: RunId): NodeId => `nd_${derive('root', run)}`
+
+/** A child that the funnel makes for the same step again has the same id, so a resumed run finds it. */
+export const childNodeIdOf = (parent: NodeId, step: string): NodeId =>
+  `nd_${derive('child', parent, step)}`
+
+/** The same leaf with the same quote is the same payment, whoever retries it. */
+export const paymentIdOf = (leaf: NodeId, quote: Digest): PaymentId =>
+  `pay_${derive('payment', leaf, quote)}`
+
+/** The key that the rail deduplicates on; derived, so no model and no caller can choose it. */
+export const railKeyOf = (payment: PaymentId): string => `hg-${derive('rail', payment)}`
+
+/** One hold per payment and per thing that the person is shown. */
+export const holdIdOf = (payment: PaymentId, digest: Digest): HoldId =>
+  `hold_${derive('hold', payment, digest)}`
+
+export const receiptIdOf = (payment: PaymentId): ReceiptId => `rcpt_${derive('receipt', payment)}`
+
+/** A fresh unguessable identifier of 128 bits: for `jti`s, nonces and salts. */
+export const freshId = (): string => randomBytes(16).toString('base64url')

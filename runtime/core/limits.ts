@@ -1,0 +1,67 @@
+/** Every limit of the product, each with its reason. Tests stand at the limit and one past it. */
+export const LIMITS = {
+  /** A Biscuit of depth 8 with 32 payees a block is 20,888 characters; twice that, in Node's raised header limit. */
+  tokenChars: 48 * 1024,
+  /** 300 blocks cost 290 ms to verify; a tree deeper than this has no use that we know of. */
+  tokenBlocks: 17,
+  /** Node's header limit, raised so that the largest token fits beside a proof. */
+  headerBytes: 64 * 1024,
+  /** A quote of 64 lines with long titles fits twice over. */
+  bodyBytes: 64 * 1024,
+  /** Deep nesting is only ever an attack: our deepest document has six levels. */
+  jsonDepth: 16,
+  /** Payees of one token: the measured size of depth 8 rests on it. */
+  payees: 32,
+  /** Lines of one quote. */
+  quoteLines: 64,
+  /** Characters of a task in words. */
+  taskChars: 8_000,
+  /** Characters of any title that a merchant or planner gives. */
+  titleChars: 200,
+  /** Mandate limits: the most a principal may ask for. */
+  depth: 16,
+  fanOut: 256,
+  nodes: 10_000,
+  /** A mandate of more than ten years is a mistake in units. */
+  mandateSeconds: 10 * 366 * 24 * 3600,
+  /** A DPoP proof is fresh for this long (RFC 9449 section 11.1 asks for seconds to minutes). */
+  proofAgeSeconds: 60,
+  /** Clock difference allowed between a holder and the gateway. */
+  skewSeconds: 2,
+  /** Seen proofs kept; full means refuse, never evict (TRAPS 27). */
+  seenProofs: 100_000,
+  /** A rail call may begin only this long after its submit was recorded. */
+  submitStartMs: 5_000,
+  /** A held payment waits this long for a person. */
+  holdSeconds: 15 * 60,
+  /** Open holds of one run: past it a hold becomes a refusal, so that nobody is tired into approving. */
+  openHolds: 50,
+  /** One call to the token engine, queueing included. */
+  engineMs: 2_000,
+  /** Requests waiting for a token worker; past it the caller gets 503. */
+  engineQueue: 256,
+  /** Verifications before a worker is replaced (it leaks about 80 KB each at depth 4). */
+  engineRecycleCount: 2_000,
+  /** Worker memory before it is replaced. */
+  engineRecycleBytes: 256 * 1024 * 1024,
+  /** One call to a monitor. */
+  monitorMs: 5_000,
+  /** One call to a rail. */
+  railMs: 10_000,
+  /** One call to a merchant. */
+  merchantMs: 5_000,
+  /** Items of one search answer. */
+  searchItems: 50,
+  /** Entries of one page of a list. */
+  pageItems: 200,
+  /** One operator session, idle. */
+  sessionIdleSeconds: 30 * 60,
+  /** A one-time login code. */
+  loginCodeSeconds: 10 * 60,
+  /** SSE: events queued for one reader before it is told `bye`. */
+  streamQueue: 1_000,
+  /** SSE: heartbeat. */
+  heartbeatMs: 15_000,
+  /** SSE: a stream is ended by us before any proxy does. */
+  streamAgeMs: 50 * 60 * 1000,
+} as const

@@ -1,0 +1,69 @@
+/** The mandate (DESIGN 3): what one person signed, as strict claims. */
+import { z } from 'zod'
+import { identifierSchema } from './ids.ts'
+import { LIMITS } from './limits.ts'
+import { currencySchema, positiveMinorSchema } from './money.ts'
+import { seconds } from './time.ts'
+
+export const secondsSchema = z
+  .number()
+  .int()
+  .min(0)
+  .max(253_402_300_799)
+  .transform((n) => seconds(n))
+
+const count = (most: number) => z.number().int().min(1).max(most)
+
+export const agentSchema = z.strictObject({
+  engine: z.enum(['scripted', 'gemini', 'groq']),
+  model: z.string().min(1).max(120).optional(),
+})
+
+const isZone = (zone: string): boolean => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone })
+    return true
+  } catch {
+    return false
+  }
+}
+
+export const windowSchema = z.strictObject({
+  zone: z.string().max(60).refine(isZone, 'expected an IANA time zone'),
+  perDay: positiveMinorSchema.optional(),
+  perHour: positiveMinorSchema.optional(),
+})
+
+export const mandateSchema = z.strictObject({
+  iss: identifierSchema,
+  aud: identifierSchema,
+  jti: identifierSchema,
+  iat: secondsSchema,
+  exp: secondsSchema,
+  nbf: secondsSchema.optional(),
+  task: z.string().min(1).max(LIMITS.taskChars),
+  currency: currencySchema,
+  ceiling: positiveMinorSchema,
+  perPayment: positiveMinorSchema.optional(),
+  approvalAbove: positiveMinorSchema.optional(),
+  payees: z
+    .array(identifierSchema)
+    .min(1)
+    .max(LIMITS.payees)
+    .refine((ids) => new Set(ids).size === ids.length, 'expected each payee once'),
+  limits: z.strictObject({
+    depth: count(LIMITS.depth),
+    fanOut: count(LIMITS.fanOut),
+    nodes: count(LIMITS.nodes),
+  }),
+  window: windowSchema.optional(),
+  agent: agentSchema.optional(),
+  holder: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{43}$/)
+    .optional(),
+})
+
+/** Amounts in minor units of `currency`; times in UTC seconds. */
+export type Mandate = z.infer<typeof mandateSchema>
+export type Agent = z.infer<typeof agentSchema>

@@ -1,0 +1,47 @@
+/** The rail’s port: what moves money. */
+import type { PaymentId } from './ids.ts'
+import type { Currency, Minor } from './money.ts'
+
+export interface RailOrder {
+  readonly payment: PaymentId
+  /** The rail's idempotency key. */
+  readonly key: string
+  readonly account: string
+  readonly amount: Minor
+  readonly currency: Currency
+  /** Shown to the payee. */
+  readonly note: string
+}
+
+/** `unknown` is everything that is not the rail's own definite word; `notSent` only when no byte could have left. */
+export type RailOutcome =
+  | {
+      readonly kind: 'settled'
+      readonly reference: string
+      readonly amount: Minor
+      readonly currency: Currency
+    }
+  | { readonly kind: 'declined'; readonly reason: string }
+  | { readonly kind: 'notSent'; readonly reason: string }
+  | { readonly kind: 'unknown'; readonly reason: string }
+
+/** `absent` is proof only after the rail's visibility delay. */
+export type RailLookup = RailOutcome | { readonly kind: 'absent' }
+
+export interface RailTruth {
+  readonly lookupByReference: boolean
+  readonly keyLifeSeconds: number
+  /** After this long without a trace, `absent` proves that the payment does not exist. */
+  readonly visibilitySeconds: number
+  readonly afterSuccess: readonly ('returned' | 'reversed')[]
+}
+
+/** What moves money. `pay` never throws: an exception would hide whether money moved. */
+export interface Rail {
+  readonly name: string
+  readonly truth: RailTruth
+  pay(order: RailOrder): Promise<RailOutcome>
+  lookup(key: string): Promise<RailLookup>
+  /** Throws a Fault when the rail cannot be used as configured. */
+  ready(): Promise<void>
+}

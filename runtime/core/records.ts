@@ -1,0 +1,192 @@
+/**
+ * What the ledger keeps: plain JSON documents, one interface each. Every one belongs to the organisation that
+ * its store was opened for. Amounts are minor units of the run's currency, times whole UTC seconds.
+ */
+import type { NodeKind } from './block.ts'
+import type { CheckResult, DenialCode } from './codes.ts'
+import type {
+  Digest,
+  HolderKey,
+  HoldId,
+  MerchantId,
+  NodeId,
+  PayeeId,
+  PaymentId,
+  PrincipalId,
+  RunId,
+} from './ids.ts'
+import type { Agent } from './mandate.ts'
+import type { Currency, Minor } from './money.ts'
+import type { QuoteLine } from './quote.ts'
+import type { Seconds } from './time.ts'
+
+/** `failed` means that nothing of the task could be done; `completed` may still leave parts unmet, with reasons. */
+export type RunState = 'running' | 'cancelling' | 'completed' | 'failed' | 'cancelled'
+
+export interface RunRecord {
+  readonly id: RunId
+  readonly principal: PrincipalId
+  readonly jti: string
+  /** The compact JWS as posted: verified again for every payment. */
+  readonly mandate: string
+  readonly mandateDigest: Digest
+  readonly root: NodeId
+  readonly currency: Currency
+  readonly ceiling: Minor
+  /** Digest of each payee's account binding at creation; a payment to a payee whose binding differs is refused. */
+  readonly bindings: { readonly [payee: PayeeId]: Digest }
+  readonly agent: Agent
+  readonly createdAtSeconds: Seconds
+  readonly expiresAtSeconds: Seconds
+  readonly state: RunState
+  /** A sentence for a person: why it failed, or what was left unmet. */
+  readonly reason?: string
+  readonly finishedAtSeconds?: Seconds
+  /** Compact JWS `seal+jwt` over the root's final head. */
+  readonly seal?: string
+}
+
+export interface NodeRecord {
+  readonly id: NodeId
+  readonly run: RunId
+  readonly parent?: NodeId
+  /** Root first, this node last: `path.length - 1` is the depth. */
+  readonly path: readonly NodeId[]
+  readonly kind: NodeKind
+  /** A few words for people; from the plan, so untrusted text. */
+  readonly label: string
+  readonly currency: Currency
+  /** As in the token; the account's ceiling starts here and only falls. */
+  readonly ceiling: Minor
+  readonly expiresAtSeconds: Seconds
+  readonly payees: readonly PayeeId[]
+  readonly holder: HolderKey
+  readonly quote?: Digest
+  /** The whole chain of revocation ids (hex), block 0 first: a presented chain must equal it. */
+  readonly revocationIds: readonly string[]
+  /** `funnel`: the runtime derives the holder key. `outside`: somebody else holds it. */
+  readonly custody: 'funnel' | 'outside'
+  readonly createdAtSeconds: Seconds
+}
+
+export interface Head {
+  readonly seq: number
+  /** SHA-256 of the last event's stored bytes, base64url. */
+  readonly hash: Digest
+}
+
+/** `ceiling = available + reserved + spent + allotted`, always. */
+export interface Account {
+  readonly node: NodeId
+  readonly run: RunId
+  readonly ceiling: Minor
+  readonly available: Minor
+  readonly reserved: Minor
+  readonly spent: Minor
+  readonly allotted: Minor
+  /** Nodes that may still be made below this one; allotted like money, never given back. */
+  readonly nodesLeft: number
+  readonly children: number
+  readonly openChildren: number
+  readonly head: Head
+}
+
+/** `closing` refuses splits and reserves; `closed` has nothing reserved or open below. */
+export type StandingState = 'live' | 'frozen' | 'revoked' | 'closing' | 'closed'
+
+/** Written only by freeze, resume, revoke and close, so that payments read ancestors without meeting splits. */
+export interface Standing {
+  /** A node, or `gateway` for the stop of everything. */
+  readonly node: NodeId | 'gateway'
+  readonly state: StandingState
+  readonly version: number
+}
+
+export type PaymentState = 'reserved' | 'submitted' | 'settled' | 'released' | 'unknown'
+
+/** A shared count and sum over one period (a window of the mandate, or something that a rule counts). */
+export interface Counter {
+  readonly key: string
+  readonly count: number
+  readonly amount: Minor
+}
+
+export interface PaymentRecord {
+  readonly id: PaymentId
+  readonly run: RunId
+  readonly node: NodeId
+  readonly payee: PayeeId
+  readonly merchant: MerchantId
+  readonly quote: Digest
+  readonly quoteJti: string
+  readonly lines: readonly QuoteLine[]
+  readonly currency: Currency
+  readonly amount: Minor
+  readonly state: PaymentState
+  readonly rail: string
+  /** The account that the operator bound the payee to, as told to the rail. */
+  readonly account: string
+  readonly railKey: string
+  /** Of the attempt that may call the rail. */
+  readonly nonce?: string
+  readonly submittedAtMs?: number
+  readonly settledAmount?: Minor
+  readonly railReference?: string
+  /** The leaf's head after the event that ended this payment: what its receipt carries. */
+  readonly endHead?: Head
+  readonly endedAtSeconds?: Seconds
+  /** Why it was released. */
+  readonly reason?: string
+  /** Keys of the counters that this payment counts in, with their periods. */
+  readonly counters: readonly string[]
+  readonly checks: readonly CheckResult[]
+  readonly createdAtSeconds: Seconds
+}
+
+export type HoldState = 'open' | 'approved' | 'refused' | 'consumed' | 'expired'
+
+/** What a person is asked; `digest` covers everything that the card shows. */
+export interface HoldRecord {
+  readonly id: HoldId
+  readonly run: RunId
+  readonly node: NodeId
+  readonly payment: PaymentId
+  readonly digest: Digest
+  readonly code: DenialCode
+  /** The operator's rule that asks, if it was one. */
+  readonly rule?: string
+  readonly payee: PayeeId
+  readonly merchant: MerchantId
+  readonly amount: Minor
+  readonly currency: Currency
+  readonly lines: readonly QuoteLine[]
+  /** The earliest expiry among mandate, token, quote and hold. */
+  readonly expiresAtSeconds: Seconds
+  readonly createdAtSeconds: Seconds
+  readonly state: HoldState
+  readonly decidedBy?: string
+  readonly decidedAtSeconds?: Seconds
+}
+
+/** `gateway` is the gateway's own stream. */
+export type StreamId = NodeId | 'gateway'
+
+/** One event as stored: `body` is the exact canonical JSON whose SHA-256 is `hash`. See `audit/event.ts`. */
+export interface EventRecord {
+  readonly stream: StreamId
+  readonly seq: number
+  readonly hash: Digest
+  readonly body: string
+}
+
+/** An event at its place in a run's feed; positions are contiguous from 1. */
+export interface FeedEntry extends EventRecord {
+  readonly position: number
+}
+
+/** One persisted step of the funnel: written once, before it is acted on. */
+export interface StepRecord {
+  readonly node: NodeId
+  readonly name: string
+  readonly value: unknown
+}

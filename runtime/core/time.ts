@@ -1,0 +1,22 @@
+/** Time: whole UTC seconds in everything signed or stored; milliseconds only for deadlines in a process. */
+declare const secondsUnit: unique symbol
+
+/** Whole seconds since 1970-01-01T00:00:00Z. */
+export type Seconds = number & { readonly [secondsUnit]: true }
+
+/** The only source of time. `nowMs` never goes back within a process; a wall clock that does is a fault. */
+export interface Clock {
+  nowMs(): number
+}
+
+export function seconds(n: number): Seconds {
+  if (!Number.isSafeInteger(n) || n < 0) throw new RangeError('expected whole seconds since 1970')
+  return n as Seconds
+}
+
+export const nowSeconds = (clock: Clock): Seconds => seconds(Math.floor(clock.nowMs() / 1000))
+
+export const later = (at: Seconds, bySeconds: number): Seconds => seconds(at + bySeconds)
+
+export const isoTime = (at: Seconds): string =>
+  new Date(at * 1000).toISOString().replace('.000Z', 'Z')

@@ -1,0 +1,212 @@
+/** Shapes on the wire (DESIGN 12): what the HTTP interface, the command line, the client and the console share. */
+import { z } from 'zod'
+import { NODE_KINDS } from './block.ts'
+import { CODES, type DenialCode } from './codes.ts'
+import {
+  holdIdSchema,
+  identifierSchema,
+  nodeIdSchema,
+  paymentIdSchema,
+  receiptIdSchema,
+  runIdSchema,
+} from './ids.ts'
+import { LIMITS } from './limits.ts'
+import { currencySchema, minorSchema } from './money.ts'
+
+const codeSchema = z.enum(Object.keys(CODES) as [DenialCode, ...DenialCode[]])
+const at = z.number().int()
+
+export const createRunBody = z.strictObject({ mandate: z.string().min(1).max(LIMITS.bodyBytes) })
+
+export const paymentBody = z.strictObject({ quote: z.string().min(1).max(LIMITS.bodyBytes) })
+
+export const searchBody = z.strictObject({
+  text: z.string().min(1).max(LIMITS.titleChars),
+  merchants: z.array(identifierSchema).min(1).max(LIMITS.payees).optional(),
+  limit: z.number().int().min(1).max(LIMITS.searchItems),
+})
+
+export const quoteBody = z.strictObject({
+  merchant: identifierSchema,
+  lines: z
+    .array(
+      z.strictObject({ sku: identifierSchema, quantity: z.number().int().min(1).max(1_000_000) }),
+    )
+    .min(1)
+    .max(LIMITS.quoteLines),
+})
+
+/** A person's decision names the digest of what the person saw. */
+export const decideBody = z.strictObject({ digest: z.string().min(1).max(80) })
+
+export const registerNodeBody = z.strictObject({ token: z.string().min(1).max(LIMITS.tokenChars) })
+
+export const checkResultSchema = z.strictObject({
+  n: z.number().int(),
+  name: z.enum([
+    'shape',
+    'authenticity',
+    'standing',
+    'depth',
+    'capability',
+    'quote',
+    'policy',
+    'funds',
+    'monitor',
+  ]),
+  status: z.enum(['passed', 'failed', 'held', 'not-reached', 'not-applicable']),
+  ms: z.number(),
+})
+
+export const adviceSchema = z.enum(['requote', 'ask_parent', 'wait_for_person', 'retry', 'stop'])
+
+/** What an agent is told of a refusal: `code` is `policy` where a rule of the operator decided. */
+export const reasonSchema = z.strictObject({
+  check: z.number().int(),
+  name: z.string(),
+  code: codeSchema,
+  message: z.string(),
+  advice: adviceSchema,
+})
+
+export const paymentAnswerSchema = z.strictObject({
+  paymentId: paymentIdSchema,
+  verdict: z.enum(['allow', 'hold', 'deny']),
+  state: z.enum(['reserved', 'submitted', 'settled', 'released', 'unknown']).optional(),
+  reason: reasonSchema.optional(),
+  checks: z.array(checkResultSchema),
+  /** Compact JWS `receipt+jwt`, once settled. */
+  receipt: z.string().optional(),
+  holdId: holdIdSchema.optional(),
+})
+export type PaymentAnswer = z.infer<typeof paymentAnswerSchema>
+
+export const itemSchema = z.strictObject({
+  merchant: identifierSchema,
+  sku: identifierSchema,
+  title: z.string(),
+  description: z.string(),
+  category: z.string(),
+  unitAmount: minorSchema,
+  currency: currencySchema,
+  stock: z.number().int(),
+})
+export const searchAnswerSchema = z.strictObject({ items: z.array(itemSchema) })
+export const quoteAnswerSchema = z.strictObject({ quote: z.string() })
+
+export const runViewSchema = z.strictObject({
+  id: runIdSchema,
+  state: z.enum(['running', 'cancelling', 'completed', 'failed', 'cancelled']),
+  reason: z.string().optional(),
+  principal: z.string(),
+  task: z.string(),
+  currency: currencySchema,
+  ceiling: minorSchema,
+  root: nodeIdSchema,
+  payees: z.array(z.string()),
+  createdAtSeconds: at,
+  expiresAtSeconds: at,
+  finishedAtSeconds: at.optional(),
+  seal: z.string().optional(),
+  /** Sums over all nodes. */
+  totals: z.strictObject({ available: minorSchema, reserved: minorSchema, spent: minorSchema }),
+  heldCount: z.number().int(),
+  frozen: z.boolean(),
+})
+export type RunView = z.infer<typeof runViewSchema>
+
+export const nodeViewSchema = z.strictObject({
+  id: nodeIdSchema,
+  parent: nodeIdSchema.optional(),
+  kind: z.enum(NODE_KINDS),
+  depth: z.number().int(),
+  label: z.string(),
+  standing: z.enum(['live', 'frozen', 'revoked', 'closing', 'closed']),
+  payees: z.array(z.string()),
+  expiresAtSeconds: at,
+  /** As in the token. */
+  tokenCeiling: minorSchema,
+  ceiling: minorSchema,
+  available: minorSchema,
+  reserved: minorSchema,
+  spent: minorSchema,
+  allotted: minorSchema,
+  seq: z.number().int(),
+  payment: z
+    .strictObject({
+      id: paymentIdSchema,
+      payee: z.string(),
+      amount: minorSchema,
+      state: z.enum(['reserved', 'submitted', 'settled', 'released', 'unknown']),
+    })
+    .optional(),
+  lastChecks: z.array(checkResultSchema).optional(),
+  lastCode: z.string().optional(),
+})
+export type NodeView = z.infer<typeof nodeViewSchema>
+
+/** `GET /runs/{id}`: `position` is the feed position that this answer reflects; resume the stream from there. */
+export const runDetailSchema = z.strictObject({
+  run: runViewSchema,
+  nodes: z.array(nodeViewSchema),
+  position: z.number().int(),
+})
+export type RunDetail = z.infer<typeof runDetailSchema>
+
+export const holdViewSchema = z.strictObject({
+  id: holdIdSchema,
+  run: runIdSchema,
+  node: nodeIdSchema,
+  payment: paymentIdSchema,
+  digest: z.string(),
+  code: codeSchema,
+  rule: z.string().optional(),
+  payee: z.string(),
+  payeeName: z.string(),
+  merchant: z.string(),
+  amount: minorSchema,
+  currency: currencySchema,
+  lines: z.array(
+    z.strictObject({
+      sku: z.string(),
+      title: z.string(),
+      quantity: z.number().int(),
+      unitAmount: minorSchema,
+    }),
+  ),
+  /** Root first: label and id of each node that the money comes down through. */
+  path: z.array(z.strictObject({ id: nodeIdSchema, label: z.string() })),
+  state: z.enum(['open', 'approved', 'refused', 'consumed', 'expired']),
+  createdAtSeconds: at,
+  expiresAtSeconds: at,
+  decidedBy: z.string().optional(),
+})
+export type HoldView = z.infer<typeof holdViewSchema>
+
+/** One `event: fact` of the stream; its SSE id is `position`. `body` is the exact hashed text. */
+export const factSchema = z.strictObject({
+  position: z.number().int(),
+  stream: z.string(),
+  seq: z.number().int(),
+  hash: z.string(),
+  body: z.string(),
+})
+export type Fact = z.infer<typeof factSchema>
+
+export const receiptViewSchema = z.strictObject({
+  id: receiptIdSchema,
+  receipt: z.string(),
+  state: z.enum(['settled']),
+})
+
+/** RFC 9457, `application/problem+json`. */
+export const problemSchema = z.strictObject({
+  type: z.string(),
+  title: z.string(),
+  status: z.number().int(),
+  code: z.string(),
+  /** The claim or field that was not accepted; never its value. */
+  claim: z.string().optional(),
+  detail: z.string().optional(),
+})
+export type Problem = z.infer<typeof problemSchema>
