@@ -1,5 +1,5 @@
 /**
- * What one block of a token says, as typed values: the closed grammar of DESIGN 4. Minting writes exactly this,
+ * What one block of a token says, as typed values. Minting writes exactly this,
  * verification reads exactly this, and nothing else may stand in a block.
  */
 import type { Digest, HolderKey, NodeId, PayeeId, RunId } from './ids.ts'

@@ -20,7 +20,7 @@ export type HolderKey = string
 /** SHA-256, 32 bytes, base64url without padding (43 characters). */
 export type Digest = string
 
-/** The one character set of every identifier that may enter a token (DESIGN 4). */
+/** The one character set of every identifier that may enter a token. */
 export const IDENTIFIER = /^[A-Za-z0-9_.-]{1,80}$/
 
 export const identifierSchema = z.string().regex(IDENTIFIER)

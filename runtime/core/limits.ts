@@ -28,7 +28,7 @@ export const LIMITS = {
   proofAgeSeconds: 60,
   /** Clock difference allowed between a holder and the gateway. */
   skewSeconds: 2,
-  /** Seen proofs kept; full means refuse, never evict (TRAPS 27). */
+  /** Seen proofs kept; full means refuse, never evict. */
   seenProofs: 100_000,
   /** A rail call may begin only this long after its submit was recorded. */
   submitStartMs: 5_000,

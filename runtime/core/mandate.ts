@@ -1,4 +1,4 @@
-/** The mandate (DESIGN 3): what one person signed, as strict claims. */
+/** The mandate: what one person signed, as strict claims. */
 import { z } from 'zod'
 import { identifierSchema } from './ids.ts'
 import { LIMITS } from './limits.ts'

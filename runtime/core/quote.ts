@@ -1,4 +1,4 @@
-/** A quote (DESIGN 9): an issuer's signed, expiring offer, as strict claims. */
+/** A quote: an issuer's signed, expiring offer, as strict claims. */
 import { z } from 'zod'
 import { identifierSchema } from './ids.ts'
 import { LIMITS } from './limits.ts'

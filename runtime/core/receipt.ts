@@ -1,4 +1,4 @@
-/** Receipts and seals: what the gateway signs about a payment and about a run (DESIGN 8 and 9). */
+/** Receipts and seals: what the gateway signs about a payment and about a run. */
 import { z } from 'zod'
 import {
   digestSchema,

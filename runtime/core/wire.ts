@@ -1,4 +1,4 @@
-/** Shapes on the wire (DESIGN 12): what the HTTP interface, the command line, the client and the console share. */
+/** Shapes on the wire: what the HTTP interface, the command line, the client and the console share. */
 import { z } from 'zod'
 import { NODE_KINDS } from './block.ts'
 import { CODES, type DenialCode } from './codes.ts'
