@@ -7,15 +7,27 @@ import { LIMITS } from './limits.ts'
 import type { Clock } from './time.ts'
 
 /**
- * A clock over `wallMs` that never goes back: a step back within the allowed skew stands still, a longer one throws
- * Fault `clock_untrusted` until the wall clock has caught up, because expiry and windows would mean nothing.
+ * How far the wall clock may part from monotonic progress before time is not believed. Both follow NTP's slow
+ * corrections; what parts them is a step, and a step of an hour forward opens a spent window of a mandate again.
  */
-export function steadyClock(wallMs: () => number): Clock {
+const TRUSTED_STEP_MS = 60_000
+
+/**
+ * A clock over `wallMs` that never goes back: a step back within the allowed skew stands still, a longer one throws
+ * Fault `clock_untrusted` until the wall clock has caught up, because expiry and windows would mean nothing. Given
+ * `monotonicMs` too, it throws while the two have parted by more than a minute, in either direction.
+ */
+export function steadyClock(wallMs: () => number, monotonicMs?: () => number): Clock {
   let last = 0
+  const ahead = () => (monotonicMs === undefined ? 0 : wallMs() - monotonicMs())
+  const aheadAtStart = ahead()
   return {
     nowMs: () => {
       const wall = Math.floor(wallMs())
-      if (wall + LIMITS.skewSeconds * 1000 < last) {
+      if (!(Math.abs(ahead() - aheadAtStart) <= TRUSTED_STEP_MS)) {
+        throw new Fault('clock_untrusted', 'the wall clock was stepped by more than a minute')
+      }
+      if (!(wall + LIMITS.skewSeconds * 1000 >= last)) {
         throw new Fault('clock_untrusted', 'the wall clock went back')
       }
       last = Math.max(last, wall)
@@ -24,5 +36,5 @@ export function steadyClock(wallMs: () => number): Clock {
   }
 }
 
-/** The machine's wall clock, made steady. */
-export const systemClock = (): Clock => steadyClock(Date.now)
+/** The machine's wall clock, made steady; build one per process, at its start. */
+export const systemClock = (): Clock => steadyClock(Date.now, () => performance.now())
