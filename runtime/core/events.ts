@@ -1,0 +1,223 @@
+/**
+ * The events of the log, as stored. A body is the RFC 8785 text of one closed shape; its hash is SHA-256 over
+ * exactly that text. An event holds ids, amounts, codes, digests and times, never words that an outsider wrote.
+ *
+ * Each node has a stream and the gateway has one. `prev` of the first event is, for the gateway's stream, 43 `A`s;
+ * for a root the digest of its mandate; for a child the hash of its parent's `split` event. Events of the gateway's
+ * stream that name a run appear in that run's feed too, where their predecessors may be missing.
+ */
+import { z } from 'zod'
+import { NODE_KINDS } from './block.ts'
+import { CHECKS, CODES, type DenialCode } from './codes.ts'
+import {
+  type Digest,
+  digestSchema,
+  holderKeySchema,
+  holdIdSchema,
+  identifierSchema,
+  nodeIdSchema,
+  type OrganisationId,
+  paymentIdSchema,
+  type RunId,
+  receiptIdSchema,
+  runIdSchema,
+  sha256,
+} from './ids.ts'
+import { canonicalJson, parseJson } from './json.ts'
+import { secondsSchema } from './mandate.ts'
+import { currencySchema, minorSchema, positiveMinorSchema } from './money.ts'
+import type { Account, StreamId } from './records.ts'
+import type { Seconds } from './time.ts'
+
+/** `prev` of the first event of the gateway's stream. */
+export const GATEWAY_ANCHOR: Digest = 'A'.repeat(43)
+
+/** What may stand in an event as text: an id, a code, a digest, a rail's reference; no words. */
+export const EVENT_WORD = /^[A-Za-z0-9_.:/+=-]{1,128}$/
+
+/** The text itself where it is a single word, otherwise its digest: so that nobody's sentences enter the log. */
+export const eventWord = (text: string): string =>
+  EVENT_WORD.test(text) ? text : `sha256:${sha256(text)}`
+
+/** A reason of our own (`[a-z0-9_]`), or `other`. */
+export const eventReason = (reason: string): string =>
+  /^[a-z0-9_]{1,60}$/.test(reason) ? reason : 'other'
+
+const word = z.string().regex(EVENT_WORD)
+const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+const code = z.enum(Object.keys(CODES) as [DenialCode, ...DenialCode[]])
+const head = { seq: count.min(1), hash: digestSchema }
+
+/** Nine statuses in the order of the checks. */
+const checks = z
+  .array(z.enum(['passed', 'failed', 'held', 'not-reached', 'not-applicable']))
+  .max(CHECKS.length)
+
+/** Versions as read in the same transaction: the gateway's first, then the path's, root first, the node's last. */
+const standings = z.array(count).min(2)
+
+const acted = z.strictObject({ by: word, version: count })
+const noted = z.record(
+  z.string().regex(/^[A-Za-z0-9_]{1,60}$/),
+  z.union([word, z.literal(''), z.int(), z.boolean(), z.array(word)]),
+)
+
+/** Every type of event and the shape of its `data`. Amounts are minor units of the run's currency. */
+export const EVENT_DATA = {
+  run_created: z.strictObject({
+    root: nodeIdSchema,
+    principal: identifierSchema,
+    mandate: digestSchema,
+    currency: currencySchema,
+    ceiling: positiveMinorSchema,
+    expires: secondsSchema,
+  }),
+  /** `seq` and `hash` are the root's head; `seal` is the digest of the signed text. */
+  sealed: z.strictObject({
+    root: nodeIdSchema,
+    state: z.enum(['running', 'cancelling', 'completed', 'failed', 'cancelled']),
+    seal: digestSchema,
+    ...head,
+  }),
+  opened: z.strictObject({
+    parent: nodeIdSchema.optional(),
+    kind: z.enum(NODE_KINDS),
+    currency: currencySchema,
+    ceiling: minorSchema,
+    nodes: count,
+    expires: secondsSchema,
+    holder: holderKeySchema,
+    payees: z.array(identifierSchema),
+    quote: digestSchema.optional(),
+    /** SHA-256 of the revocation ids, joined by commas. */
+    chain: digestSchema,
+    custody: z.enum(['funnel', 'outside']),
+  }),
+  split: z.strictObject({ child: nodeIdSchema, amount: minorSchema, nodes: count }),
+  reserved: z.strictObject({
+    payment: paymentIdSchema,
+    amount: positiveMinorSchema,
+    payee: identifierSchema,
+    quote: digestSchema,
+    standings,
+    /** The approved hold that this reservation used up. */
+    hold: holdIdSchema.optional(),
+  }),
+  /** `nonce` is the digest of the nonce of the one attempt that may call the rail. */
+  submitted: z.strictObject({ payment: paymentIdSchema, nonce: digestSchema, standings, checks }),
+  settled: z.strictObject({
+    payment: paymentIdSchema,
+    amount: positiveMinorSchema,
+    reference: word,
+    receipt: receiptIdSchema,
+  }),
+  released: z.strictObject({
+    payment: paymentIdSchema,
+    amount: positiveMinorSchema,
+    reason: word,
+  }),
+  unknown: z.strictObject({ payment: paymentIdSchema, reason: word }),
+  refused: z.strictObject({
+    payment: paymentIdSchema.optional(),
+    code,
+    rule: word.optional(),
+    checks,
+  }),
+  held: z.strictObject({
+    hold: holdIdSchema,
+    payment: paymentIdSchema,
+    digest: digestSchema,
+    code,
+    rule: word.optional(),
+    expires: secondsSchema,
+    checks,
+  }),
+  approved: z.strictObject({ hold: holdIdSchema, digest: digestSchema, by: word }),
+  hold_refused: z.strictObject({ hold: holdIdSchema, digest: digestSchema, by: word }),
+  frozen: acted,
+  resumed: acted,
+  revoked: acted,
+  closing: acted,
+  /** Money that leaves a closing node for its parent; `credited` is the same money arriving. */
+  returned: z.strictObject({ amount: positiveMinorSchema }),
+  credited: z.strictObject({ child: nodeIdSchema, amount: positiveMinorSchema }),
+  /** Nothing is reserved or open here any more; only events without money may follow. */
+  ended: z.strictObject({ version: count }),
+  /** In the parent's stream: the child's head just after it ended. */
+  closed: z.strictObject({ child: nodeIdSchema, ...head }),
+  read: noted,
+  planned: noted,
+  looked: noted,
+  chose: noted,
+  unmet: noted,
+  delivered: noted,
+  operator: noted,
+} as const
+
+export type EventType = keyof typeof EVENT_DATA
+export type EventData = { readonly [T in EventType]: z.input<(typeof EVENT_DATA)[T]> }
+
+/** What an event leaves on its stream's account; on every event of a node, on none of the gateway's. */
+export type Balances = Pick<Account, 'ceiling' | 'available' | 'reserved' | 'spent' | 'allotted'>
+
+interface Envelope {
+  readonly v: 1
+  readonly org: OrganisationId
+  readonly run?: RunId
+  readonly stream: StreamId
+  /** Contiguous from 1 in its stream. */
+  readonly seq: number
+  readonly prev: Digest
+  readonly at: Seconds
+  readonly balances?: Balances
+}
+
+/** One event; `type` tells the shape of `data`. */
+export type LedgerEvent = {
+  [T in EventType]: Envelope & { readonly type: T; readonly data: z.output<(typeof EVENT_DATA)[T]> }
+}[EventType]
+
+export type EventToWrite<T extends EventType> = Omit<Envelope, 'v'> & {
+  readonly type: T
+  readonly data: EventData[T]
+}
+
+const envelopeSchema = z.strictObject({
+  v: z.literal(1),
+  org: identifierSchema,
+  run: runIdSchema.optional(),
+  stream: z.union([nodeIdSchema, z.literal('gateway')]),
+  seq: count.min(1),
+  prev: digestSchema,
+  at: secondsSchema,
+  type: z.enum(Object.keys(EVENT_DATA) as [EventType, ...EventType[]]),
+  data: z.unknown(),
+  balances: z
+    .strictObject({
+      ceiling: minorSchema,
+      available: minorSchema,
+      reserved: minorSchema,
+      spent: minorSchema,
+      allotted: minorSchema,
+    })
+    .optional(),
+})
+
+/** SHA-256 (base64url) of exactly the stored text. */
+export const eventHash = (body: string): Digest => sha256(body)
+
+/** The canonical text of one event; throws what `parseEvent` throws if its shape is wrong. */
+export function eventBody<T extends EventType>(event: EventToWrite<T>): string {
+  const body = canonicalJson({ v: 1, ...event })
+  parseEvent(body)
+  return body
+}
+
+/** Reads a stored body. Throws JsonError or ZodError for anything but the closed shape, TypeError if not canonical. */
+export function parseEvent(body: string): LedgerEvent {
+  const json = parseJson(body)
+  if (canonicalJson(json) !== body) throw new TypeError('expected canonical JSON')
+  const envelope = envelopeSchema.parse(json)
+  const data = EVENT_DATA[envelope.type].parse(envelope.data)
+  return { ...envelope, data } as LedgerEvent
+}
