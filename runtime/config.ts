@@ -1,0 +1,251 @@
+/**
+ * Configuration: the strict reading of `headgate.json` and the only reader of the environment. Whatever is wrong
+ * is reported all at once, each error as a sentence that names its field and never shows a value, because a value
+ * may be a secret. Secrets come as NAME or NAME_FILE and never stand in the file.
+ */
+import { readFileSync } from 'node:fs'
+import { inspect } from 'node:util'
+import { z } from 'zod'
+import { identifierSchema } from './core/ids.ts'
+import { JsonError, parseJson } from './core/json.ts'
+import { jwksSchema, publicJwkSchema } from './core/keys.ts'
+import { LIMITS } from './core/limits.ts'
+
+/** Why a configuration was refused: every error, one sentence each. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+/** A value that prints as `[secret]` wherever it ends up by mistake. */
+export class Secret {
+  readonly #value: string
+
+  constructor(value: string) {
+    this.#value = value
+  }
+
+  reveal(): string {
+    return this.#value
+  }
+
+  toJSON(): string {
+    return '[secret]'
+  }
+
+  toString(): string {
+    return '[secret]'
+  }
+
+  [inspect.custom](): string {
+    return '[secret]'
+  }
+}
+
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
+
+const isOrigin = (text: string): boolean => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text
+}
+
+const isHttpUrl = (text: string): boolean =>
+  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+
+const originSchema = z
+  .string()
+  .max(200)
+  .refine(isOrigin, 'expected an http or https origin such as http://headgate.localhost:8080')
+
+const urlSchema = z.string().max(500).refine(isHttpUrl, 'expected an http or https URL')
+
+const uniqueIds = (items: readonly { id: string }[]): boolean =>
+  new Set(items.map((item) => item.id)).size === items.length
+
+const listOf = <T extends z.ZodType<{ id: string }>>(schema: T) =>
+  z.array(schema).max(10_000).refine(uniqueIds, 'expected each id once')
+
+const milliseconds = (least: number, most: number) => z.number().int().min(least).max(most)
+
+const listenSchema = z
+  .strictObject({
+    host: z.string().min(1).max(120).default('127.0.0.1'),
+    port: z.number().int().min(0).max(65_535).default(8080),
+    /** `public` is the explicit word without which no other interface than loopback is served. */
+    mode: z.enum(['local', 'public']).default('local'),
+    /** More names (host:port) under which the gateway may be called. */
+    hosts: z.array(z.string().min(1).max(200)).max(32).default([]),
+  })
+  .refine((listen) => listen.mode === 'public' || LOOPBACK.has(listen.host), {
+    message: 'expected a loopback address, or `"mode": "public"` beside it',
+    path: ['host'],
+  })
+
+const timingsSchema = z.strictObject({
+  /** How often unanswered payments are asked about at the rail. */
+  everyMs: milliseconds(50, 3_600_000).default(5_000),
+  /** How often expired nodes are closed and checkpoints considered. */
+  sweepMs: milliseconds(50, 3_600_000).default(5_000),
+  checkpointMs: milliseconds(100, 3_600_000).default(60_000),
+})
+
+const fileSchema = z.strictObject({
+  organisation: identifierSchema,
+  gateway: z.strictObject({ id: identifierSchema, url: originSchema }),
+  principals: listOf(
+    z.strictObject({ id: identifierSchema, keys: z.array(publicJwkSchema).min(1).max(16) }),
+  ),
+  payees: listOf(
+    z.strictObject({
+      id: identifierSchema,
+      name: z.string().min(1).max(LIMITS.titleChars),
+      accounts: z.record(identifierSchema, z.string().min(1).max(200)),
+    }),
+  ),
+  merchants: listOf(z.strictObject({ id: identifierSchema, url: urlSchema, jwks: jwksSchema })),
+  rail: z.strictObject({ name: z.literal('simulated'), url: urlSchema }),
+  listen: listenSchema.prefault({}),
+  reconcile: timingsSchema.prefault({}),
+})
+
+export type ConfigFile = z.input<typeof fileSchema>
+export type Config = z.infer<typeof fileSchema>
+
+/** The secrets that come from the environment; each as NAME, or as NAME_FILE with the path of a file. */
+const SECRETS = { railKey: 'HEADGATE_RAIL_KEY' } as const
+
+export type SecretName = keyof typeof SECRETS
+
+/** What the environment says. Nothing else in the runtime reads it. */
+export interface Environment {
+  readonly dataDir?: string
+  readonly configFile?: string
+  /** Address of a running gateway, for the command line. */
+  readonly url?: string
+  readonly noColour: boolean
+  readonly secrets: { readonly [name in SecretName]?: Secret }
+}
+
+type Variables = Readonly<Record<string, string | undefined>>
+
+/** Reads the environment once. Throws ConfigError for a secret that is given twice, is empty or cannot be read. */
+export function readEnvironment(variables: Variables = process.env): Environment {
+  const problems: string[] = []
+  const secrets: { [name in SecretName]?: Secret } = {}
+  for (const [name, variable] of Object.entries(SECRETS) as [SecretName, string][]) {
+    const found = readSecret(variables, variable, problems)
+    if (found !== undefined) secrets[name] = new Secret(found)
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  const text = (name: string) => (variables[name] ? variables[name] : undefined)
+  const dataDir = text('HEADGATE_DATA')
+  const configFile = text('HEADGATE_CONFIG')
+  const url = text('HEADGATE_URL')
+  return {
+    ...(dataDir === undefined ? {} : { dataDir }),
+    ...(configFile === undefined ? {} : { configFile }),
+    ...(url === undefined ? {} : { url }),
+    noColour: text('NO_COLOR') !== undefined,
+    secrets,
+  }
+}
+
+function readSecret(variables: Variables, name: string, problems: string[]): string | undefined {
+  const inline = variables[name]
+  const file = variables[`${name}_FILE`]
+  if (inline !== undefined && file !== undefined) {
+    problems.push(`${name} and ${name}_FILE are both set: expected one of them`)
+    return undefined
+  }
+  if (file === undefined) {
+    if (inline === '') problems.push(`${name} is empty: expected a secret`)
+    return inline === '' ? undefined : inline
+  }
+  try {
+    const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    if (value !== '') return value
+    problems.push(`${name}_FILE names an empty file: expected a secret`)
+  } catch {
+    problems.push(`${name}_FILE names a file that cannot be read`)
+  }
+  return undefined
+}
+
+/** Reads and checks one configuration file. Throws ConfigError with every error. */
+export function readConfig(path: string): Config {
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(path)
+  } catch {
+    throw new ConfigError([`the configuration ${path} cannot be read`])
+  }
+  return parseConfig(bytes)
+}
+
+/** Checks configuration text. Throws ConfigError with every error. */
+export function parseConfig(text: string | Uint8Array): Config {
+  let json: unknown
+  try {
+    json = parseJson(text)
+  } catch (error) {
+    const why = error instanceof JsonError ? error.message : 'it cannot be read'
+    throw new ConfigError([`the configuration is not strict JSON: ${why}`])
+  }
+  const parsed = fileSchema.safeParse(json)
+  if (!parsed.success) throw new ConfigError(parsed.error.issues.flatMap(sentences))
+  const problems = crossChecks(parsed.data)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return parsed.data
+}
+
+/** What no single field can say about itself. */
+function crossChecks(config: Config): string[] {
+  const problems: string[] = []
+  config.payees.forEach((payee, i) => {
+    if (payee.accounts[config.rail.name] === undefined) {
+      problems.push(
+        `\`payees[${i}].accounts\` is wrong: expected an account on the rail ${config.rail.name}`,
+      )
+    }
+  })
+  const secure = config.gateway.url.startsWith('https:')
+  if (config.listen.mode === 'public' && !secure) {
+    problems.push('`gateway.url` is wrong: expected https where `listen.mode` is public')
+  }
+  return problems
+}
+
+const fieldName = (path: readonly PropertyKey[]): string =>
+  path.reduce<string>((name, part) => {
+    if (typeof part === 'number') return `${name}[${part}]`
+    return name === '' ? String(part) : `${name}.${String(part)}`
+  }, '')
+
+function sentences(issue: z.core.$ZodIssue): string[] {
+  const field = fieldName(issue.path)
+  if (issue.code === 'unrecognized_keys') {
+    const where = field === '' ? 'the configuration' : `\`${field}\``
+    return issue.keys.map((key) => `${where} has a field that is not known: \`${key}\``)
+  }
+  const where = field === '' ? 'the configuration' : `\`${field}\``
+  return [`${where} is wrong: ${expectation(issue)}`]
+}
+
+/** What was expected, never what was found. */
+function expectation(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return `expected ${issue.expected}`
+  if (issue.code === 'invalid_value') return `expected one of ${issue.values.join(', ')}`
+  if (issue.code === 'too_small') return `expected at least ${issue.minimum} ${unit(issue.origin)}`
+  if (issue.code === 'too_big') return `expected at most ${issue.maximum} ${unit(issue.origin)}`
+  if (issue.code === 'invalid_format') return `expected text of the documented form`
+  if (issue.code === 'custom') return issue.message
+  return 'expected the documented shape'
+}
+
+const unit = (origin: string): string =>
+  origin === 'string' ? 'characters' : origin === 'array' ? 'entries' : ''
