@@ -54,6 +54,8 @@ export type PlanPart =
       readonly label: string
       readonly task: string
       readonly ceiling: Minor
+      /** Nodes that the branch is thought to need below itself; absent: an equal share. */
+      readonly nodes?: number
     }
   | {
       readonly kind: 'purchase'
@@ -80,6 +82,8 @@ export interface PlanRequest {
   readonly payees: readonly { readonly id: PayeeId; readonly name: string }[]
   /** On a second round: what became of the parts, as typed fields only. */
   readonly outcomes?: readonly PartOutcome[]
+  /** Why the planner's last answer was not accepted, in our words; asked again once with it. */
+  readonly objection?: string
 }
 
 export interface PartOutcome {
