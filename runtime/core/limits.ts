@@ -18,6 +18,8 @@ export const LIMITS = {
   taskChars: 8_000,
   /** Characters of any title that a merchant or planner gives. */
   titleChars: 200,
+  /** Characters of a listing's description that are kept; the rest is cut. */
+  descriptionChars: 1_000,
   /** Mandate limits: the most a principal may ask for. */
   depth: 16,
   fanOut: 256,
@@ -50,6 +52,8 @@ export const LIMITS = {
   railMs: 10_000,
   /** One call to a merchant. */
   merchantMs: 5_000,
+  /** One answer of a merchant: 50 items with the longest texts, four bytes a character. */
+  merchantBytes: 256 * 1024,
   /** Items of one search answer. */
   searchItems: 50,
   /** Entries of one page of a list. */

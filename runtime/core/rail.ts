@@ -20,6 +20,8 @@ export type RailOutcome =
       readonly reference: string
       readonly amount: Minor
       readonly currency: Currency
+      /** Set by a lookup when the money came back after it had settled; it still counts as spent. */
+      readonly returned?: true
     }
   | { readonly kind: 'declined'; readonly reason: string }
   | { readonly kind: 'notSent'; readonly reason: string }

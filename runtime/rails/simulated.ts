@@ -1,0 +1,142 @@
+/**
+ * The simulated rail's adapter. A payment is settled or declined only on the rail's own whole, well-formed word
+ * about exactly what was asked; it was not sent only if no connection ever stood; everything else is unknown,
+ * because money may have moved. It sends a payment once, never retries, never follows a redirect, and talks to
+ * this machine only.
+ */
+import type { z } from 'zod'
+import { Fault } from '../core/errors.ts'
+import { canonicalJson, parseJson } from '../core/json.ts'
+import { LIMITS } from '../core/limits.ts'
+import type { Rail, RailLookup, RailOrder, RailOutcome } from '../core/rail.ts'
+import { type Exchange, exchange } from './exchange.ts'
+import { LATEST_BOOKING_MS } from './simulated/script.ts'
+import {
+  absentSchema,
+  healthSchema,
+  NOTE_CHARS,
+  type Payout,
+  payoutBodySchema,
+  payoutKeySchema,
+  payoutSchema,
+} from './simulated/wire.ts'
+
+export interface SimulatedRailOptions {
+  /** `http://127.0.0.1:PORT`; any other host than loopback is a Fault. */
+  readonly url: string
+  readonly apiKey: string
+  /** For one call; `LIMITS.railMs` if absent. */
+  readonly timeoutMs?: number
+}
+
+/** The `Rail` over a simulated rail's server. Throws Fault `rail_unconfigured` for a bad URL or key. */
+export function createSimulatedRail(options: SimulatedRailOptions): Rail {
+  const base = loopbackUrl(options.url)
+  if (!/^[\x21-\x7e]{20,200}$/.test(options.apiKey)) {
+    throw unconfigured('expected the simulated rail’s key: 20 to 200 printable characters')
+  }
+  const call = (method: 'GET' | 'POST', path: string, body?: string): Promise<Exchange> =>
+    exchange({
+      method,
+      url: new URL(path, base),
+      headers: {
+        authorization: `Bearer ${options.apiKey}`,
+        accept: 'application/json',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body }),
+      timeoutMs: options.timeoutMs ?? LIMITS.railMs,
+      maxBytes: LIMITS.bodyBytes,
+    })
+
+  return {
+    name: 'simulated',
+    truth: {
+      lookupByReference: true,
+      // The book keeps a key for as long as it exists: a hundred years stand for that.
+      keyLifeSeconds: 100 * 366 * 24 * 3600,
+      visibilitySeconds: Math.ceil(LATEST_BOOKING_MS / 1000),
+      afterSuccess: ['returned'],
+    },
+
+    async pay(order) {
+      const body = bodyOf(order)
+      if (body === undefined) return { kind: 'notSent', reason: 'order_not_expressible' }
+      return judgePay(order, await call('POST', 'payouts', body))
+    },
+
+    async lookup(key) {
+      if (!payoutKeySchema.safeParse(key).success) return unknown('key_not_expressible')
+      return judgeLookup(key, await call('GET', `payouts/${key}`))
+    },
+
+    async ready() {
+      const got = await call('GET', 'health')
+      if (got.kind !== 'answer') throw new Fault('rail_unconfigured', 'the rail does not answer')
+      if (got.status === 401) throw unconfigured('the rail does not accept the key')
+      if (got.status !== 200 || !read(healthSchema, got.body)) {
+        throw unconfigured('expected a simulated rail at this address')
+      }
+    },
+  }
+}
+
+function loopbackUrl(text: string): URL {
+  const url = URL.parse(text)
+  const isLoopback = url !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
+  if (!isLoopback || url.protocol !== 'http:' || url.username !== '' || url.pathname !== '/') {
+    throw unconfigured('expected the simulated rail at http://127.0.0.1:PORT')
+  }
+  return new URL(url.origin)
+}
+
+const unconfigured = (message: string) =>
+  new Fault('rail_unconfigured', message, { retryable: false })
+
+/** Undefined for what the rail's own schema cannot carry: then nothing is sent. */
+function bodyOf({ key, account, amount, currency, note }: RailOrder): string | undefined {
+  const text = note.toWellFormed().slice(0, NOTE_CHARS).toWellFormed()
+  const body = payoutBodySchema.safeParse({ key, account, amount, currency, note: text })
+  return body.success && account.isWellFormed() ? canonicalJson(body.data) : undefined
+}
+
+function judgePay(order: RailOrder, got: Exchange): RailOutcome {
+  if (got.kind === 'notSent') return { kind: 'notSent', reason: got.reason }
+  if (got.kind === 'lost') return unknown(got.reason)
+  if (got.status !== 200 && got.status !== 201) return unknown(`status_${got.status}`)
+  const payout = read(payoutSchema, got.body)
+  if (!payout) return unknown('answer_malformed')
+  if (payout.key !== order.key || payout.account !== order.account) return unknown('answer_differs')
+  if (payout.amount !== order.amount || payout.currency !== order.currency) {
+    return unknown('amount_differs')
+  }
+  return outcomeOf(payout)
+}
+
+function judgeLookup(key: string, got: Exchange): RailLookup {
+  if (got.kind !== 'answer') return unknown(got.reason)
+  if (got.status === 404 && read(absentSchema, got.body)?.key === key) return { kind: 'absent' }
+  if (got.status !== 200) return unknown(`status_${got.status}`)
+  const payout = read(payoutSchema, got.body)
+  if (payout?.key !== key) return unknown('answer_malformed')
+  return outcomeOf(payout)
+}
+
+function outcomeOf({ state, reason, reference, amount, currency }: Payout): RailOutcome {
+  if (state === 'declined') return { kind: 'declined', reason: reason ?? 'declined' }
+  const settled = { kind: 'settled', reference, amount, currency } as const
+  return state === 'returned' ? { ...settled, returned: true } : settled
+}
+
+const unknown = (reason: string): { kind: 'unknown'; reason: string } => ({
+  kind: 'unknown',
+  reason,
+})
+
+function read<T>(schema: z.ZodType<T>, body: Buffer): T | undefined {
+  try {
+    return schema.safeParse(parseJson(body)).data
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,48 @@
+/** What the simulated rail says and hears: the one place where its server and its adapter agree. */
+import { z } from 'zod'
+import { currencySchema, positiveMinorSchema } from '../../core/money.ts'
+
+/** No dot: a key stands in a path, where `..` would be another route. */
+export const payoutKeySchema = z.string().regex(/^[A-Za-z0-9_-]{1,80}$/)
+
+const accountSchema = z.string().min(1).max(120)
+
+/** The longest note that the rail takes, in UTF-16 units. */
+export const NOTE_CHARS = 140
+
+/** What is asked: `amount` in minor units of `currency`; `key` is the idempotency key. */
+export const payoutBodySchema = z.strictObject({
+  key: payoutKeySchema,
+  account: accountSchema,
+  amount: positiveMinorSchema,
+  currency: currencySchema,
+  note: z.string().max(NOTE_CHARS),
+})
+export type PayoutBody = z.infer<typeof payoutBodySchema>
+
+/** A payout as the book has it: `amount` and `currency` are what really moved. */
+export const payoutSchema = payoutBodySchema.extend({
+  reference: z.string().regex(/^sim_[A-Za-z0-9_-]{1,60}$/),
+  state: z.enum(['settled', 'declined', 'returned']),
+  reason: z.string().max(80).optional(),
+  createdAtSeconds: z.number().int().min(0),
+})
+export type Payout = z.infer<typeof payoutSchema>
+
+/** `GET /book`: `totals` is what left, less what came back; `calls` counts every payout request that arrived. */
+export const bookSchema = z.strictObject({
+  calls: z.number().int().min(0),
+  /** Requests of any kind without the right key. */
+  unauthorised: z.number().int().min(0),
+  payouts: z.array(payoutSchema),
+  totals: z.partialRecord(currencySchema, z.number().int().min(0)),
+})
+export type BookView = z.infer<typeof bookSchema>
+
+/** The only answer that means absence: it names the key that was asked for. */
+export const absentSchema = z.strictObject({
+  code: z.literal('no_such_payout'),
+  key: payoutKeySchema,
+})
+
+export const healthSchema = z.strictObject({ rail: z.literal('simulated'), ok: z.literal(true) })
