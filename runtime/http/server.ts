@@ -1,0 +1,224 @@
+/**
+ * The HTTP server: what every request meets before a handler, and how every answer leaves. It knows no route by
+ * name; they come as a table. Order: Host, then where the request came from and who sends it, then strict parsing,
+ * then the handler. It may not decide anything about money.
+ */
+import type { Socket } from 'node:net'
+import helmet from '@fastify/helmet'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import { Fault } from '../core/errors.ts'
+import { parseJson } from '../core/json.ts'
+import { LIMITS } from '../core/limits.ts'
+import { type Access, authorise } from './access.ts'
+import { checkHost, headerValues } from './hosts.ts'
+import type { Operators } from './operators.ts'
+import { HttpProblem, PROBLEMS, problem, problemOf, sendProblem } from './problems.ts'
+import { type Answer, type Route, TAKEN_OVER } from './route.ts'
+import { addShell, sendShell, wantsPage } from './shell.ts'
+
+/** An entry of the operator’s log: what broke, never what a caller sent. */
+export interface LogEntry {
+  readonly level: 'error' | 'warn' | 'info'
+  readonly code: string
+  readonly message: string
+}
+
+export interface ServerOptions {
+  readonly routes: readonly Route[]
+  readonly operators: Operators
+  /** Asked on each request, because the port is known only after listening. */
+  readonly hosts: () => ReadonlySet<string>
+  /** `http` or `https`: what callers see in front of our own host names. */
+  readonly scheme: () => string
+  /** Folder of the console’s static files. */
+  readonly consoleDir: string
+  readonly log: (entry: LogEntry) => void
+}
+
+/** Long enough for a slow line, far too short to hold a socket open byte by byte. */
+const HEADERS_MS = 10_000
+const REQUEST_MS = 15_000
+const KEEP_ALIVE_MS = 30_000
+const CONNECTIONS = 2_000
+
+const CSP = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+    imgSrc: ["'self'", 'data:'],
+    connectSrc: ["'self'"],
+    fontSrc: ["'self'"],
+    workerSrc: ["'self'"],
+    baseUri: ["'none'"],
+    formAction: ["'self'"],
+    frameAncestors: ["'none'"],
+    requireTrustedTypesFor: ["'script'"],
+  },
+}
+
+export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: LIMITS.bodyBytes,
+    exposeHeadRoutes: false,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    forceCloseConnections: 'idle',
+    return503OnClosing: true,
+    onProtoPoisoning: 'error',
+    http: {
+      maxHeaderSize: LIMITS.headerBytes,
+      headersTimeout: HEADERS_MS,
+      connectionsCheckingInterval: 2_000,
+    },
+    clientErrorHandler: refuseConnection,
+  })
+  app.server.maxConnections = CONNECTIONS
+  app.addHook('onRequest', async (request) => {
+    checkHost(request.raw.rawHeaders, options.hosts())
+  })
+  await app.register(helmet, {
+    contentSecurityPolicy: CSP,
+    crossOriginOpenerPolicy: { policy: 'same-origin' },
+    crossOriginResourcePolicy: { policy: 'same-origin' },
+    referrerPolicy: { policy: 'no-referrer' },
+    // Only a deployment knows whether every name below its host speaks TLS.
+    strictTransportSecurity: false,
+  })
+  keepBodiesRaw(app)
+  app.setErrorHandler((error, _request, reply) => {
+    logFailure(error, options.log)
+    return sendProblem(reply, error)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    return sendProblem(reply, missing(request, options.routes))
+  })
+  await addShell(app, options.consoleDir)
+  for (const route of options.routes) addRoute(app, route, options)
+  return app
+}
+
+/** Bodies stay bytes: the strict reader parses them, or the gateway does where it judges the request itself. */
+function keepBodiesRaw(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  )
+}
+
+function addRoute(app: FastifyInstance, route: Route, options: ServerOptions): void {
+  const admitted = new WeakMap<FastifyRequest, Access>()
+  app.route({
+    method: route.method,
+    url: route.path,
+    // Before the body is read: whoever may not be here sends us nothing more.
+    onRequest: async (request, reply) => {
+      if (route.page) {
+        reply.header('vary', 'Accept')
+        if (wantsPage(request)) return sendShell(reply, options.consoleDir)
+      }
+      admitted.set(request, authorise(request, route.who, options.operators))
+      if (isEncoded(request)) throw new HttpProblem('unsupported_media_type')
+    },
+    handler: async (request, reply) => {
+      const lastEventId = request.headers['last-event-id']
+      const answer = await route.handle({
+        params: parseParams(route, request),
+        query: parse(route.query, request.query, 'malformed'),
+        body: route.who.includes('holder') ? undefined : parseBody(route, request),
+        raw: {
+          method: request.method,
+          url: `${options.scheme()}://${request.headers.host ?? ''}${request.url}`,
+          rawHeaders: request.raw.rawHeaders,
+          body: bytesOf(request.body),
+        },
+        ...admitted.get(request),
+        ...(typeof lastEventId === 'string' ? { lastEventId } : {}),
+        reply,
+      })
+      return send(reply, answer)
+    },
+  })
+}
+
+function send(reply: FastifyReply, answer: Answer): FastifyReply {
+  if (answer === TAKEN_OVER) return reply
+  reply.code(answer.status).headers({ 'cache-control': 'no-store', ...answer.headers })
+  if ('stream' in answer) return reply.type(answer.type).send(answer.stream)
+  if (answer.body === undefined) return reply.send()
+  return reply.type(answer.type ?? 'application/json').send(JSON.stringify(answer.body))
+}
+
+const bytesOf = (body: unknown): Uint8Array =>
+  body instanceof Uint8Array ? body : new Uint8Array(0)
+
+/** No request is decompressed: a small body that grows is a way around every limit. */
+const isEncoded = (request: FastifyRequest): boolean =>
+  headerValues(request.raw.rawHeaders, 'content-encoding').some((value) => value !== 'identity')
+
+/** An id that cannot exist is an address with nothing behind it. */
+const parseParams = (route: Route, request: FastifyRequest): unknown =>
+  parse(route.params, request.params, 'not_found')
+
+function parse(
+  schema: z.ZodType | undefined,
+  value: unknown,
+  code: 'malformed' | 'not_found',
+): unknown {
+  if (schema === undefined) return undefined
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const claim = parsed.error.issues[0]?.path.join('.')
+  throw new HttpProblem(code, code === 'malformed' && claim ? { claim } : {})
+}
+
+function parseBody(route: Route, request: FastifyRequest): unknown {
+  const bytes = bytesOf(request.body)
+  if (route.body !== undefined) return parse(route.body, parseJson(bytes), 'malformed')
+  if (bytes.length > 0 && Object.keys(Object(parseJson(bytes))).length > 0) {
+    throw new HttpProblem('malformed')
+  }
+  return undefined
+}
+
+/** 405 where another method would be served, 404 otherwise. */
+function missing(request: FastifyRequest, routes: readonly Route[]): HttpProblem {
+  const path = request.url.split('?', 1)[0]?.split('/') ?? []
+  const methods = routes
+    .filter((route) => {
+      const parts = route.path.split('/')
+      return parts.length === path.length && parts.every((p, i) => p[0] === ':' || p === path[i])
+    })
+    .map((route) => route.method)
+  if (methods.length === 0 || methods.some((method) => method === request.method)) {
+    return new HttpProblem('not_found')
+  }
+  return new HttpProblem('method_not_allowed', { headers: { allow: methods.join(', ') } })
+}
+
+function logFailure(error: unknown, log: ServerOptions['log']): void {
+  const { status, code } = problemOf(error).body
+  if (status < 500) return
+  if (error instanceof Fault) log({ level: 'error', code: error.code, message: error.message })
+  else
+    log({ level: 'error', code, message: error instanceof Error ? error.message : 'not an error' })
+}
+
+/** What is not HTTP, or is too large to be read, is answered on the socket and closed. */
+function refuseConnection(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  const code = error.code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : 'malformed'
+  const status = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : PROBLEMS[code].status
+  const title = status === 408 ? 'the request took too long to arrive' : PROBLEMS[code].title
+  const body = JSON.stringify(problem(status === 408 ? 'timeout' : code, status, title))
+  if (socket.writable) {
+    socket.write(
+      `HTTP/1.1 ${status} Refused\r\ncontent-type: application/problem+json\r\nconnection: close\r\n` +
+        `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    )
+  }
+  socket.destroySoon()
+}
