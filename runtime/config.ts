@@ -10,6 +10,8 @@ import { identifierSchema } from './core/ids.ts'
 import { JsonError, parseJson } from './core/json.ts'
 import { jwksSchema, publicJwkSchema } from './core/keys.ts'
 import { LIMITS } from './core/limits.ts'
+import { monitorScriptSchema } from './policy/monitors.ts'
+import { DEFAULT_POLICY, policySchema } from './policy/rules.ts'
 
 /** Why a configuration was refused: every error, one sentence each. */
 export class ConfigError extends Error {
@@ -108,7 +110,16 @@ const fileSchema = z.strictObject({
     }),
   ),
   merchants: listOf(z.strictObject({ id: identifierSchema, url: urlSchema, jwks: jwksSchema })),
+  /** Its key is a secret: HEADGATE_RAIL_KEY. */
   rail: z.strictObject({ name: z.literal('simulated'), url: urlSchema }),
+  policy: policySchema.default(DEFAULT_POLICY),
+  monitor: z
+    .discriminatedUnion('kind', [
+      z.strictObject({ kind: z.literal('none') }),
+      monitorScriptSchema.extend({ kind: z.literal('scripted') }),
+    ])
+    .default({ kind: 'none' }),
+  engine: z.strictObject({ kind: z.literal('scripted') }).default({ kind: 'scripted' }),
   listen: listenSchema.prefault({}),
   reconcile: timingsSchema.prefault({}),
 })

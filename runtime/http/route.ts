@@ -6,6 +6,7 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { z } from 'zod'
+import type { RawRequest } from '../gateway/attempt.ts'
 import type { Operator } from './operators.ts'
 
 /**
@@ -14,20 +15,11 @@ import type { Operator } from './operators.ts'
  */
 export type Who = 'public' | 'principal' | 'holder' | 'operator'
 
-/** The request as the gateway judges it: nothing parsed, nothing merged. */
-export interface RawRequest {
-  readonly method: string
-  /** Scheme, one of our own hosts, and path with query: what a proof is over. */
-  readonly url: string
-  /** Names and values in turn, repetitions included. */
-  readonly rawHeaders: readonly string[]
-  readonly body: Uint8Array
-}
-
 export interface Call<P, Q, B> {
   readonly params: P
   readonly query: Q
   readonly body: B
+  /** The request as the gateway judges it: nothing parsed, nothing merged. */
   readonly raw: RawRequest
   /** Set when the caller proved to be an operator. */
   readonly operator?: Operator

@@ -10,6 +10,7 @@ import type { z } from 'zod'
 import { Fault } from '../core/errors.ts'
 import { parseJson } from '../core/json.ts'
 import { LIMITS } from '../core/limits.ts'
+import type { RawRequest } from '../gateway/attempt.ts'
 import { type Access, authorise } from './access.ts'
 import { checkHost, headerValues } from './hosts.ts'
 import type { Operators } from './operators.ts'
@@ -29,8 +30,6 @@ export interface ServerOptions {
   readonly operators: Operators
   /** Asked on each request, because the port is known only after listening. */
   readonly hosts: () => ReadonlySet<string>
-  /** `http` or `https`: what callers see in front of our own host names. */
-  readonly scheme: () => string
   /** Folder of the console’s static files. */
   readonly consoleDir: string
   readonly log: (entry: LogEntry) => void
@@ -129,12 +128,7 @@ function addRoute(app: FastifyInstance, route: Route, options: ServerOptions): v
         params: parseParams(route, request),
         query: parse(route.query, request.query, 'malformed'),
         body: route.who.includes('holder') ? undefined : parseBody(route, request),
-        raw: {
-          method: request.method,
-          url: `${options.scheme()}://${request.headers.host ?? ''}${request.url}`,
-          rawHeaders: request.raw.rawHeaders,
-          body: bytesOf(request.body),
-        },
+        raw: rawRequest(request),
         ...admitted.get(request),
         ...(typeof lastEventId === 'string' ? { lastEventId } : {}),
         reply,
@@ -150,6 +144,22 @@ function send(reply: FastifyReply, answer: Answer): FastifyReply {
   if ('stream' in answer) return reply.type(answer.type).send(answer.stream)
   if (answer.body === undefined) return reply.send()
   return reply.type(answer.type ?? 'application/json').send(JSON.stringify(answer.body))
+}
+
+function rawRequest(request: FastifyRequest): RawRequest {
+  const target = request.raw.url ?? ''
+  const at = target.indexOf('?')
+  const { rawHeaders } = request.raw
+  const headers = rawHeaders.flatMap((name, i) =>
+    i % 2 === 0 ? [[name, rawHeaders[i + 1] ?? ''] as const] : [],
+  )
+  return {
+    method: request.method,
+    path: at < 0 ? target : target.slice(0, at),
+    query: at < 0 ? '' : target.slice(at + 1),
+    headers,
+    body: bytesOf(request.body),
+  }
 }
 
 const bytesOf = (body: unknown): Uint8Array =>

@@ -1,0 +1,224 @@
+/**
+ * The data folder: the store and the secrets of one gateway, made on the first start, readable by their owner
+ * only. A secret that somebody else may read is refused rather than used. One process at a time holds a folder;
+ * the lock is SQLite's own, so it ends with the process, however that ends.
+ */
+
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  fchmodSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { z } from 'zod'
+import type { GatewaySecrets } from '../compose.ts'
+import { Secret } from '../config.ts'
+import { parseJson } from '../core/json.ts'
+import {
+  type PrivateJwk,
+  privateJwkSchema,
+  privateKeyOf,
+  publicJwkOf,
+  thumbprint,
+} from '../core/keys.ts'
+import { Failure } from './failure.ts'
+
+export interface DataDir extends GatewaySecrets {
+  readonly path: string
+  readonly store: string
+  /** Signed checkpoints, kept beside the store and not in it. */
+  readonly checkpoints: string
+  /** Lets another process have the folder. */
+  close(): void
+}
+
+const FILES = {
+  store: 'headgate.db',
+  lock: 'lock.db',
+  rootKey: 'root-key.json',
+  runtimeSecret: 'runtime-secret',
+  signingKey: 'signing-key.json',
+  operatorToken: 'operator-token',
+  checkpoints: 'checkpoints.ndjson',
+  server: 'server.json',
+  config: 'headgate.json',
+} as const
+
+export const dataFile = (path: string, name: keyof typeof FILES): string => join(path, FILES[name])
+
+const rootKeySchema = z.strictObject({
+  id: z.number().int().min(0).max(0xffff_ffff),
+  key: privateJwkSchema,
+})
+
+const SECRET = /^[A-Za-z0-9_-]{43}$/
+
+/** Opens a data folder, making what is missing, and holds it until `close`. Throws Failure. */
+export function openDataDir(path: string): DataDir {
+  makeFolder(path)
+  const lock = takeLock(dataFile(path, 'lock'))
+  try {
+    makePrivate(dataFile(path, 'store'))
+    return { path, ...readSecrets(path), ...places(path), close: () => lock.close() }
+  } catch (error) {
+    lock.close()
+    throw error
+  }
+}
+
+const places = (path: string) => ({
+  store: dataFile(path, 'store'),
+  checkpoints: dataFile(path, 'checkpoints'),
+})
+
+function readSecrets(path: string): GatewaySecrets {
+  const root = readKeyFile(dataFile(path, 'rootKey'), rootKeySchema, () => ({
+    id: 1,
+    key: newPrivateJwk(),
+  }))
+  const signing = readKeyFile(dataFile(path, 'signingKey'), privateJwkSchema, newPrivateJwk)
+  const signingKid = signing.kid ?? thumbprint(publicJwkOf(signing))
+  return {
+    root: { id: root.id, key: ed25519(root.key, dataFile(path, 'rootKey')) },
+    runtimeSecret: Buffer.from(readSecretFile(dataFile(path, 'runtimeSecret')), 'base64url'),
+    signing: { kid: signingKid, key: ed25519(signing, dataFile(path, 'signingKey')) },
+    operatorToken: new Secret(readSecretFile(dataFile(path, 'operatorToken'))),
+  }
+}
+
+/** The operator token of a data folder, for the command line; the folder is not held. */
+export function readOperatorToken(path: string): Secret {
+  const token = readPrivate(dataFile(path, 'operatorToken'))?.trim()
+  if (token === undefined) {
+    throw new Failure(
+      'dataFolder',
+      `there is no gateway in ${path}: expected --data DIR of a started one`,
+    )
+  }
+  return new Secret(token)
+}
+
+/** A fresh Ed25519 private key as a JWK with its thumbprint as `kid`. */
+export function newPrivateJwk(): PrivateJwk {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const jwk = privateJwkSchema.parse(privateKey.export({ format: 'jwk' }))
+  return { ...jwk, kid: thumbprint(publicJwkOf(jwk)) }
+}
+
+function ed25519(jwk: PrivateJwk, file: string): KeyObject {
+  if (jwk.crv !== 'Ed25519')
+    throw new Failure('dataFolder', `${file} is wrong: expected an Ed25519 key`)
+  return privateKeyOf(jwk)
+}
+
+function readKeyFile<T>(file: string, schema: z.ZodType<T>, make: () => T): T {
+  const text = readPrivate(file) ?? create(file, `${JSON.stringify(make())}\n`)
+  try {
+    return schema.parse(parseJson(text))
+  } catch {
+    throw new Failure('dataFolder', `${file} is wrong: expected the key that headgate wrote there`)
+  }
+}
+
+function readSecretFile(file: string): string {
+  const text = readPrivate(file) ?? create(file, `${randomBytes(32).toString('base64url')}\n`)
+  const secret = text.trim()
+  if (SECRET.test(secret)) return secret
+  throw new Failure('dataFolder', `${file} is wrong: expected 32 bytes in base64url`)
+}
+
+/** Undefined when there is no such file. Refuses one that its group or others may read. */
+function readPrivate(file: string): string | undefined {
+  try {
+    const text = readFileSync(file, 'utf8')
+    if ((statSync(file).mode & 0o077) === 0) return text
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw unusable(file, error)
+  }
+  throw new Failure('dataFolder', `${file} may be read by others: expected mode 0600`)
+}
+
+/** Writes a whole file or none: a crash never leaves half a key. Whoever was first wins. */
+function create(file: string, text: string): string {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  try {
+    writeWhole(draft, text)
+    linkSync(draft, file)
+    return text
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return readFileSync(file, 'utf8')
+    throw unusable(file, error)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+function writeWhole(file: string, text: string): void {
+  const fd = openSync(file, 'wx', 0o600)
+  try {
+    fchmodSync(fd, 0o600)
+    writeSync(fd, text)
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    const probe = join(path, `.writable.${randomBytes(6).toString('hex')}`)
+    writeWhole(probe, '')
+    rmSync(probe)
+  } catch (error) {
+    throw unusable(path, error)
+  }
+}
+
+/** SQLite keeps the mode of a file that it finds, and gives its write-ahead log the same. */
+function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'a', 0o600))
+  } catch (error) {
+    throw unusable(file, error)
+  }
+}
+
+/** Held by an open exclusive transaction: the operating system lets go of it when the process dies. */
+function takeLock(file: string): DatabaseSync {
+  makePrivate(file)
+  const db = new DatabaseSync(file, { timeout: 0 })
+  try {
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    return db
+  } catch (error) {
+    db.close()
+    const busy = error instanceof Error && /locked|busy/i.test(error.message)
+    if (!busy) throw unusable(file, error)
+    throw new Failure('dataInUse', 'another headgate process is using this data folder', {
+      cause: error,
+    })
+  }
+}
+
+const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error ? String(error.code) : undefined
+
+const unusable = (path: string, cause: unknown): Failure =>
+  new Failure(
+    'dataFolder',
+    `the data folder cannot be used: ${path} (${codeOf(cause) ?? 'failed'})`,
+    {
+      cause,
+    },
+  )
