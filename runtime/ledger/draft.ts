@@ -1,0 +1,247 @@
+/**
+ * What one command reads and wants to write. A transition names the documents it needs, a store loads them, and the
+ * draft collects changes and events; the store then commits all of it or none. A draft of a refusal is thrown away.
+ *
+ * Invariant: an event's balances are those of the account as it stands in the draft when the event is appended.
+ */
+import type { CheckResult, DenialCode } from '../core/codes.ts'
+import { Fault } from '../core/errors.ts'
+import {
+  type EventData,
+  type EventType,
+  eventBody,
+  eventHash,
+  GATEWAY_ANCHOR,
+} from '../core/events.ts'
+import type { Digest, HoldId, NodeId, OrganisationId, PaymentId, RunId } from '../core/ids.ts'
+import type { ProofUse } from '../core/ledger.ts'
+import type {
+  Account,
+  Counter,
+  EventRecord,
+  Head,
+  HoldRecord,
+  NodeRecord,
+  PaymentRecord,
+  RunRecord,
+  Standing,
+  StreamId,
+} from '../core/records.ts'
+import type { Seconds } from '../core/time.ts'
+
+/** The nine cells of a node's last attempt. */
+export interface Attempt {
+  readonly checks: readonly CheckResult[]
+  readonly code?: DenialCode
+}
+
+/** Documents that transitions write. */
+export interface Docs {
+  run: RunRecord
+  /** By principal and `jti`: one mandate, one run. */
+  mandate: RunId
+  node: NodeRecord
+  token: string
+  account: Account
+  standing: Standing
+  payment: PaymentRecord
+  /** By issuer and the quote's `jti`: who pays it. */
+  claim: PaymentId
+  /** By holder and the proof's `jti`. */
+  proof: ProofUse
+  counter: Counter
+  hold: HoldRecord
+  /** By node and name; JSON text. */
+  step: string
+  attempt: Attempt
+  gatewayHead: Head
+}
+
+/** What a store works out when asked, inside the same transaction; never written. */
+export interface Views {
+  lastEvent: EventRecord
+  /** Proofs that are still kept at the given second. */
+  proofCount: number
+  /** Open holds of a run that have not expired at the given second. */
+  openHolds: number
+  /** Payments in `submitted` at or below a node, or anywhere for `gateway`. */
+  submittedBelow: readonly PaymentId[]
+}
+
+export type DocKind = keyof Docs
+type Loadable = Docs & Views
+export type LoadKind = keyof Loadable
+export type Loaded<K extends LoadKind> = Loadable[K]
+
+export interface Key<K extends LoadKind = LoadKind> {
+  readonly doc: K
+  readonly id: readonly string[]
+}
+
+const key = <K extends LoadKind>(doc: K, ...id: string[]): Key<K> => ({ doc, id })
+
+export const keys = {
+  run: (id: RunId) => key('run', id),
+  mandate: (principal: string, jti: string) => key('mandate', principal, jti),
+  node: (id: NodeId) => key('node', id),
+  token: (id: NodeId) => key('token', id),
+  account: (id: NodeId) => key('account', id),
+  standing: (id: StreamId) => key('standing', id),
+  payment: (id: PaymentId) => key('payment', id),
+  claim: (issuer: string, jti: string) => key('claim', issuer, jti),
+  proof: (proof: Pick<ProofUse, 'holder' | 'jti'>) => key('proof', proof.holder, proof.jti),
+  counter: (counter: string) => key('counter', counter),
+  hold: (id: HoldId) => key('hold', id),
+  step: (node: NodeId, name: string) => key('step', node, name),
+  attempt: (node: NodeId) => key('attempt', node),
+  gatewayHead: () => key('gatewayHead'),
+  lastEvent: (stream: StreamId) => key('lastEvent', stream),
+  proofCount: (now: Seconds) => key('proofCount', String(now)),
+  openHolds: (run: RunId, now: Seconds) => key('openHolds', run, String(now)),
+  submittedBelow: (node: StreamId) => key('submittedBelow', node),
+}
+
+/** Two keys meet exactly when their texts are equal. */
+export const keyText = (of: Key): string => JSON.stringify([of.doc, ...of.id])
+
+export type Write = {
+  [K in DocKind]: { readonly key: Key<K>; readonly value: Docs[K] | undefined }
+}[DocKind]
+
+export interface NewEvent extends EventRecord {
+  readonly prev: Digest
+  /** Whose feed the event enters. */
+  readonly run?: RunId
+}
+
+/** A transition: yields keys to load, ends with its result. It may name more keys once it has seen some. */
+export type Steps<R> = Generator<readonly Key[], R, void>
+export type Load = <K extends LoadKind>(key: Key<K>) => Loaded<K> | undefined
+
+export class Draft {
+  readonly organisation: OrganisationId
+  readonly at: Seconds
+  readonly #read = new Map<string, unknown>()
+  readonly #writes = new Map<string, Write>()
+  readonly #events: NewEvent[] = []
+
+  constructor(organisation: OrganisationId, at: Seconds) {
+    this.organisation = organisation
+    this.at = at
+  }
+
+  get isDirty(): boolean {
+    return this.#writes.size > 0
+  }
+
+  get writes(): Iterable<Write> {
+    return this.#writes.values()
+  }
+
+  get events(): readonly NewEvent[] {
+    return this.#events
+  }
+
+  /** What was loaded, or written since; throws if the transition never asked for it. */
+  get<K extends LoadKind>(of: Key<K>): Loaded<K> | undefined {
+    const text = keyText(of)
+    if (!this.#read.has(text)) throw new Error(`transition did not load its ${of.doc}`)
+    return this.#read.get(text) as Loaded<K> | undefined
+  }
+
+  /** As `get`, for what must exist because something else that was read says so. */
+  need<K extends LoadKind>(of: Key<K>): Loaded<K> {
+    const found = this.get(of)
+    if (found === undefined) {
+      throw new Fault('ledger_corrupt', `a ${of.doc} is missing`, { retryable: false })
+    }
+    return found
+  }
+
+  put<K extends DocKind>(of: Key<K>, value: Docs[K]): void {
+    this.#set(of, value)
+  }
+
+  remove<K extends DocKind>(of: Key<K>): void {
+    this.#set(of, undefined)
+  }
+
+  /** The standing of a node, or of the gateway, which is live until somebody freezes it. */
+  standing(node: StreamId): Standing {
+    const found = this.get(keys.standing(node))
+    if (found !== undefined) return found
+    if (node === 'gateway') return { node, state: 'live', version: 1 }
+    return this.need(keys.standing(node))
+  }
+
+  /** Changes fields of an account; the head is moved by `append` alone. */
+  move(node: NodeId, change: Partial<Omit<Account, 'node' | 'run' | 'head'>>): Account {
+    const account = { ...this.need(keys.account(node)), ...change }
+    this.put(keys.account(node), account)
+    return account
+  }
+
+  /** Appends to a node's stream; returns the new head. */
+  append<T extends EventType>(node: NodeId, type: T, data: EventData[T]): Head {
+    const account = this.need(keys.account(node))
+    const { ceiling, available, reserved, spent, allotted, run } = account
+    const balances = { ceiling, available, reserved, spent, allotted }
+    const head = this.#append(node, account.head, { type, data, run, balances })
+    this.put(keys.account(node), { ...account, head })
+    return head
+  }
+
+  /** Appends to the gateway's stream; `gatewayHead` must be loaded. */
+  appendGateway<T extends EventType>(type: T, data: EventData[T], run?: RunId): Head {
+    const before = this.get(keys.gatewayHead()) ?? { seq: 0, hash: GATEWAY_ANCHOR }
+    const head = this.#append('gateway', before, {
+      type,
+      data,
+      ...(run === undefined ? {} : { run }),
+    })
+    this.put(keys.gatewayHead(), head)
+    return head
+  }
+
+  /** For the store only. */
+  fill(wanted: readonly Key[], load: Load): void {
+    for (const of of wanted) {
+      const text = keyText(of)
+      if (!this.#read.has(text)) this.#read.set(text, load(of))
+    }
+  }
+
+  #append<T extends EventType>(
+    stream: StreamId,
+    before: Head,
+    event: {
+      type: T
+      data: EventData[T]
+      run?: RunId
+      balances?: Pick<Account, 'ceiling' | 'available' | 'reserved' | 'spent' | 'allotted'>
+    },
+  ): Head {
+    const seq = before.seq + 1
+    const prev = before.hash
+    const body = eventBody({ org: this.organisation, stream, seq, prev, at: this.at, ...event })
+    const hash = eventHash(body)
+    const { run } = event
+    this.#events.push({ stream, seq, prev, hash, body, ...(run === undefined ? {} : { run }) })
+    return { seq, hash }
+  }
+
+  #set<K extends DocKind>(of: Key<K>, value: Docs[K] | undefined): void {
+    const text = keyText(of)
+    this.#read.set(text, value)
+    this.#writes.set(text, { key: of, value } as Write)
+  }
+}
+
+/** Runs one transition against a store that loads at once. */
+export function runSteps<R>(steps: Steps<R>, draft: Draft, load: Load): R {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+    draft.fill(step.value, load)
+  }
+}

@@ -1,0 +1,223 @@
+/** A ledger in memory: for simulation, tests and demonstrations that need no durability. Lost with the process. */
+import { Fault } from '../core/errors.ts'
+import type { NodeId, OrganisationId, PaymentId, RunId } from '../core/ids.ts'
+import type { Ledger, Page } from '../core/ledger.ts'
+import type {
+  EventRecord,
+  FeedEntry,
+  Head,
+  HoldRecord,
+  NodeRecord,
+  PaymentRecord,
+  RunRecord,
+  StreamId,
+} from '../core/records.ts'
+import { type Draft, type Key, keyText, type Load, type Loaded, type LoadKind } from './draft.ts'
+import {
+  feedListeners,
+  type HoldQuery,
+  ledgerOf,
+  type PaymentQuery,
+  type Rows,
+  readFrom,
+} from './reads.ts'
+import { decide } from './transitions.ts'
+
+class MemoryRows implements Rows {
+  readonly #docs = new Map<string, unknown>()
+  readonly #runs = new Set<RunId>()
+  readonly #payments = new Map<PaymentId, PaymentRecord>()
+  readonly #latest = new Map<NodeId, PaymentId>()
+  readonly #holds = new Map<string, HoldRecord>()
+  readonly #proofs = new Map<string, number>()
+  readonly #nodesOf = new Map<RunId, NodeRecord[]>()
+  readonly #events = new Map<StreamId, EventRecord[]>()
+  readonly #feeds = new Map<RunId, FeedEntry[]>()
+
+  readonly load: Load = <K extends LoadKind>(key: Key<K>) =>
+    this.#view(key) as Loaded<K> | undefined
+
+  /** Commits a draft; returns the runs whose feeds grew, with their last positions. */
+  apply(draft: Draft): ReadonlyMap<RunId, number> {
+    for (const write of draft.writes) {
+      const text = keyText(write.key)
+      if (write.value === undefined) this.#docs.delete(text)
+      else this.#docs.set(text, write.value)
+      this.#index(text, write.key.doc, write.value)
+    }
+    const grown = new Map<RunId, number>()
+    for (const { stream, seq, hash, body, run } of draft.events) {
+      const event = { stream, seq, hash, body }
+      listOf(this.#events, stream).push(event)
+      if (run === undefined) continue
+      const feed = listOf(this.#feeds, run)
+      const position = feed.length + 1
+      feed.push({ ...event, position })
+      grown.set(run, position)
+    }
+    return grown
+  }
+
+  runs({ after, limit }: Page): readonly RunRecord[] {
+    const newest = [...this.#runs].reverse()
+    const from = after === undefined ? 0 : newest.indexOf(after as RunId) + 1
+    if (after !== undefined && from === 0) return []
+    return newest.slice(from, from + limit).flatMap((id) => {
+      const run = this.load({ doc: 'run', id: [id] })
+      return run === undefined ? [] : [run]
+    })
+  }
+
+  nodes(run: RunId): readonly NodeId[] {
+    return (this.#nodesOf.get(run) ?? []).map(({ id }) => id)
+  }
+
+  children(node: NodeId): readonly NodeId[] {
+    const run = this.load({ doc: 'node', id: [node] })?.run
+    const nodes = run === undefined ? [] : (this.#nodesOf.get(run) ?? [])
+    return nodes.filter(({ parent }) => parent === node).map(({ id }) => id)
+  }
+
+  latestPayment(node: NodeId): PaymentRecord | undefined {
+    const id = this.#latest.get(node)
+    return id === undefined ? undefined : this.#payments.get(id)
+  }
+
+  holdsOf(payment: PaymentId): readonly HoldRecord[] {
+    return [...this.#holds.values()].filter((hold) => hold.payment === payment)
+  }
+
+  payments({ run, states, limit }: PaymentQuery): readonly PaymentRecord[] {
+    return [...this.#payments.values()]
+      .filter((payment) => run === undefined || payment.run === run)
+      .filter(({ state }) => states === undefined || states.includes(state))
+      .sort((a, b) => a.createdAtSeconds - b.createdAtSeconds)
+      .slice(0, limit)
+  }
+
+  holds({ run, states, limit }: HoldQuery): readonly HoldRecord[] {
+    return [...this.#holds.values()]
+      .filter((hold) => run === undefined || hold.run === run)
+      .filter(({ state }) => states === undefined || states.includes(state))
+      .sort((a, b) => a.expiresAtSeconds - b.expiresAtSeconds)
+      .slice(0, limit)
+  }
+
+  events(stream: StreamId, after: number, limit: number): readonly EventRecord[] {
+    return (this.#events.get(stream) ?? []).slice(after, after + limit)
+  }
+
+  feed(run: RunId, after: number, limit: number): readonly FeedEntry[] {
+    return (this.#feeds.get(run) ?? []).slice(after, after + limit)
+  }
+
+  heads(run?: RunId): readonly { stream: StreamId; head: Head }[] {
+    const own = run === undefined ? undefined : new Set<StreamId>(this.nodes(run))
+    return [...this.#events].flatMap(([stream, events]) => {
+      const last = events.at(-1)
+      if (last === undefined || own?.has(stream) === false) return []
+      return [{ stream, head: { seq: last.seq, hash: last.hash } }]
+    })
+  }
+
+  #view({ doc, id }: Key): unknown {
+    const [first, second] = id
+    switch (doc) {
+      case 'lastEvent':
+        return this.#events.get(first as StreamId)?.at(-1)
+      case 'proofCount':
+        return this.#countProofs(Number(first))
+      case 'openHolds':
+        return [...this.#holds.values()].filter(
+          (hold) =>
+            hold.run === first && hold.state === 'open' && hold.expiresAtSeconds > Number(second),
+        ).length
+      case 'submittedBelow':
+        return this.#submittedBelow(first as StreamId)
+      default:
+        return this.#docs.get(keyText({ doc, id }))
+    }
+  }
+
+  /** Forgets what has expired: a proof older than its age is refused before anyone looks for it. */
+  #countProofs(now: number): number {
+    for (const [text, expiresAtSeconds] of this.#proofs) {
+      if (expiresAtSeconds >= now) continue
+      this.#proofs.delete(text)
+      this.#docs.delete(text)
+    }
+    return this.#proofs.size
+  }
+
+  #submittedBelow(node: StreamId): readonly PaymentId[] {
+    return [...this.#payments.values()]
+      .filter(({ state }) => state === 'submitted')
+      .filter((payment) => {
+        const path = this.load({ doc: 'node', id: [payment.node] })?.path
+        return node === 'gateway' || path?.includes(node) === true
+      })
+      .map(({ id }) => id)
+  }
+
+  #index(text: string, doc: LoadKind, value: unknown): void {
+    if (doc === 'payment') {
+      const payment = value as PaymentRecord
+      if (!this.#payments.has(payment.id)) this.#latest.set(payment.node, payment.id)
+      index(this.#payments, payment)
+    }
+    if (doc === 'hold') index(this.#holds, value as HoldRecord)
+    if (doc === 'proof') this.#proofs.set(text, (value as Loaded<'proof'>).expiresAtSeconds)
+    if (doc === 'run') this.#runs.add((value as RunRecord).id)
+    if (doc === 'node') {
+      const node = value as NodeRecord
+      listOf(this.#nodesOf, node.run).push(node)
+    }
+  }
+}
+
+const index = <I, T extends { readonly id: I }>(map: Map<I, T>, value: T): void => {
+  map.set(value.id, value)
+}
+
+function listOf<K, T>(map: Map<K, T[]>, key: K): T[] {
+  const list = map.get(key) ?? []
+  map.set(key, list)
+  return list
+}
+
+export interface MemoryLedgerOptions {
+  readonly organisation: OrganisationId
+}
+
+/** An empty ledger for one organisation; after `close` every call is a Fault. */
+export function createMemoryLedger({ organisation }: MemoryLedgerOptions): Ledger {
+  const rows = new MemoryRows()
+  const listeners = feedListeners()
+  let isClosed = false
+  const assertOpen = () => {
+    if (isClosed) throw new Fault('store_unavailable', 'the ledger is closed')
+  }
+  return ledgerOf({
+    execute: async (name, input) => {
+      assertOpen()
+      // Copied, so that a caller who changes its object later changes no record.
+      const { result, draft } = decide(name, structuredClone(input), {
+        organisation,
+        load: rows.load,
+      })
+      if (draft === undefined) return result
+      for (const [run, position] of rows.apply(draft)) listeners.tell(run, position)
+      return result
+    },
+    read: (name, ...args) =>
+      new Promise((resolve) => {
+        assertOpen()
+        resolve(readFrom(rows, name, args))
+      }),
+    onFeed: listeners.on,
+    ping: async () => assertOpen(),
+    close: async () => {
+      isClosed = true
+    },
+  })
+}

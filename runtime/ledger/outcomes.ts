@@ -1,0 +1,129 @@
+/**
+ * Transitions after the rail: settled, released, unknown. Each happens once; what comes free at a node that is
+ * closing climbs to the nearest open ancestor. A full settlement touches the leaf and its payment, nothing else.
+ */
+import { eventReason, eventWord } from '../core/events.ts'
+import { receiptIdOf } from '../core/ids.ts'
+import type { Commands, MarkUnknown, Release, Settle } from '../core/ledger.ts'
+import { type Minor, minor, minus, plus, ZERO } from '../core/money.ts'
+import type { Head, PaymentRecord } from '../core/records.ts'
+import { type Draft, keys, type Steps } from './draft.ts'
+import { counterOf } from './payments.ts'
+import { climb, isOpen, refused } from './rules.ts'
+
+/** Submitted or unknown: the rail may have been called, and its word is awaited. */
+const isAwaited = ({ state }: PaymentRecord): boolean =>
+  state === 'submitted' || state === 'unknown'
+
+export function* settle(input: Settle, draft: Draft): Steps<Commands['settle']['result']> {
+  const { amount, railReference, now } = input
+  yield [keys.payment(input.payment)]
+  const payment = draft.get(keys.payment(input.payment))
+  if (payment === undefined) return refused('not_found')
+  if (payment.state === 'settled') {
+    const isSame = payment.settledAmount === amount && payment.railReference === railReference
+    return isSame ? { ok: true, payment } : refused('conflict')
+  }
+  const isPossible = isAwaited(payment) && amount > 0 && amount <= payment.amount
+  if (!isPossible) return refused('conflict')
+  const rest = minus(payment.amount, amount)
+  yield [keys.account(payment.node), ...(rest > 0 ? payment.counters.map(keys.counter) : [])]
+  const { available, reserved, spent } = draft.need(keys.account(payment.node))
+  draft.move(payment.node, {
+    reserved: minus(reserved, payment.amount),
+    spent: plus(spent, amount),
+    available: plus(available, rest),
+  })
+  const endHead = draft.append(payment.node, 'settled', {
+    payment: payment.id,
+    amount,
+    reference: eventWord(railReference),
+    receipt: receiptIdOf(payment.id),
+  })
+  if (rest > 0) uncount(draft, payment, { count: 0, amount: rest })
+  const settled: PaymentRecord = {
+    ...payment,
+    state: 'settled',
+    settledAmount: amount,
+    railReference,
+    endHead,
+    endedAtSeconds: now,
+  }
+  draft.put(keys.payment(payment.id), settled)
+  if (rest > 0) yield* passOn(draft, payment)
+  return { ok: true, payment: settled }
+}
+
+export function* release(input: Release, draft: Draft): Steps<Commands['release']['result']> {
+  const { from, reason, now } = input
+  yield [keys.payment(input.payment)]
+  const payment = draft.get(keys.payment(input.payment))
+  if (payment === undefined) return refused('not_found')
+  const isFrom = (payment.nonce === undefined) === (from === 'reserved')
+  if (!isFrom) return refused('conflict')
+  if (payment.state === 'released') return { ok: true, payment }
+  if (payment.state === 'settled') return refused('conflict')
+  const claim = keys.claim(payment.merchant, payment.quoteJti)
+  yield [keys.account(payment.node), claim, ...payment.counters.map(keys.counter)]
+  const endHead = giveBack(draft, payment, reason)
+  if (draft.get(claim) === payment.id) draft.remove(claim)
+  uncount(draft, payment, { count: 1, amount: payment.amount })
+  const released: PaymentRecord = {
+    ...payment,
+    state: 'released',
+    reason,
+    endHead,
+    endedAtSeconds: now,
+  }
+  draft.put(keys.payment(payment.id), released)
+  yield* passOn(draft, payment)
+  return { ok: true, payment: released }
+}
+
+function giveBack(draft: Draft, { id, node, amount }: PaymentRecord, reason: string): Head {
+  const { available, reserved } = draft.need(keys.account(node))
+  draft.move(node, { reserved: minus(reserved, amount), available: plus(available, amount) })
+  return draft.append(node, 'released', { payment: id, amount, reason: eventReason(reason) })
+}
+
+/** In the periods where it was counted, whatever period it is now. */
+function uncount(
+  draft: Draft,
+  payment: PaymentRecord,
+  less: { readonly count: number; readonly amount: Minor },
+): void {
+  for (const key of payment.counters) {
+    const { count, amount } = counterOf(draft, key)
+    draft.put(keys.counter(key), {
+      key,
+      count: Math.max(0, count - less.count),
+      amount: minor(Math.max(ZERO, amount - less.amount)),
+    })
+  }
+}
+
+function* passOn(draft: Draft, payment: PaymentRecord): Steps<void> {
+  yield [keys.standing(payment.node)]
+  if (isOpen(draft.standing(payment.node))) return
+  yield [keys.node(payment.node)]
+  yield* climb(draft, draft.need(keys.node(payment.node)))
+}
+
+export function* markUnknown(
+  input: MarkUnknown,
+  draft: Draft,
+): Steps<Commands['markUnknown']['result']> {
+  yield [keys.payment(input.payment)]
+  const payment = draft.get(keys.payment(input.payment))
+  if (payment === undefined) return refused('not_found')
+  if (payment.state === 'unknown') return { ok: true, payment }
+  if (payment.state !== 'submitted') return refused('conflict')
+  yield [keys.account(payment.node)]
+  const unknown: PaymentRecord = { ...payment, state: 'unknown' }
+  draft.put(keys.payment(payment.id), unknown)
+  draft.append(payment.node, 'unknown', {
+    payment: payment.id,
+    reason: eventReason(input.reason),
+  })
+  return { ok: true, payment: unknown }
+}

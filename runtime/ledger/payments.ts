@@ -1,0 +1,221 @@
+/**
+ * Transitions of a payment up to the rail: reserve and submit. They write the leaf's account alone and read the
+ * standings of its path, so that siblings never meet except on a counter that a mandate or rule asks for.
+ */
+import { type Digest, type NodeId, sha256 } from '../core/ids.ts'
+import type { Commands, Refused, Reserve, Submit } from '../core/ledger.ts'
+import { minor, minus, plus } from '../core/money.ts'
+import type { Counter, NodeRecord, PaymentRecord } from '../core/records.ts'
+import type { Seconds } from '../core/time.ts'
+import { type Draft, keys, type Steps } from './draft.ts'
+import {
+  assertIntact,
+  consumeProof,
+  isOwnProof,
+  judgeStanding,
+  pathKeys,
+  proofKeys,
+  refused,
+  sameList,
+  standingVersions,
+  statuses,
+} from './rules.ts'
+
+export function* reserve(input: Reserve, draft: Draft): Steps<Commands['reserve']['result']> {
+  const { path, proof, approval, now } = input
+  const payment = asReserved(input)
+  const { id, node: leaf } = payment
+  yield [
+    keys.payment(id),
+    keys.node(leaf),
+    keys.account(leaf),
+    keys.lastEvent(leaf),
+    ...pathKeys(path),
+    keys.claim(payment.merchant, payment.quoteJti),
+    ...proofKeys(proof, now),
+    ...payment.counters.map(keys.counter),
+    ...(approval ? [keys.hold(approval.hold)] : []),
+  ]
+  const existing = draft.get(keys.payment(id))
+  const answered = existing && recordedAnswer(draft, existing, input)
+  if (answered) return answered
+  const isInFlight = existing?.state === 'reserved'
+  const refusal =
+    judgeLeaf(draft.get(keys.node(leaf)), payment, path) ??
+    judgeStanding(draft, path) ??
+    judgeExpiry(draft, leaf, input) ??
+    consumeProof(draft, proof) ??
+    (isInFlight ? undefined : takeMoney(draft, payment, input))
+  if (refusal) return refusal
+  const reserved = isInFlight ? { ...existing, checks: payment.checks } : payment
+  draft.put(keys.payment(id), reserved)
+  draft.put(keys.attempt(leaf), { checks: payment.checks })
+  const final = input.submit ? recordSubmit(draft, reserved, path, input.submit) : reserved
+  return { ok: true, payment: final, account: draft.need(keys.account(leaf)) }
+}
+
+/** The record as it begins: nothing of a later step is taken from the caller. */
+function asReserved({ payment, counters }: Reserve): PaymentRecord {
+  const { nonce, submittedAtMs, settledAmount, railReference, endHead, endedAtSeconds, ...rest } =
+    payment
+  const { reason, ...start } = rest
+  const counted = new Set([...payment.counters, ...counters.map((use) => use.key)])
+  return { ...start, state: 'reserved', counters: [...counted] }
+}
+
+/**
+ * A payment that exists answers for itself. Only one that is reserved, or was released before it was ever
+ * submitted, may be tried again by another attempt.
+ */
+function recordedAnswer(
+  draft: Draft,
+  existing: PaymentRecord,
+  { payment, proof, submit }: Reserve,
+): Commands['reserve']['result'] | undefined {
+  const isSame =
+    existing.node === payment.node &&
+    existing.quote === payment.quote &&
+    existing.currency === payment.currency &&
+    existing.amount === payment.amount
+  if (!isSame) return refused('conflict')
+  const isOwn =
+    existing.nonce === undefined
+      ? submit === undefined && isOwnProof(draft, proof)
+      : existing.nonce === submit?.nonce || (submit === undefined && isOwnProof(draft, proof))
+  if (isOwn) {
+    return { ok: true, payment: existing, account: draft.need(keys.account(existing.node)) }
+  }
+  const isOpenToTry = existing.nonce === undefined && existing.state !== 'settled'
+  return isOpenToTry ? undefined : refused('conflict')
+}
+
+function judgeLeaf(
+  node: NodeRecord | undefined,
+  payment: PaymentRecord,
+  path: readonly NodeId[],
+): Refused | undefined {
+  if (node === undefined) return refused('not_found')
+  const isItsLeaf =
+    node.kind === 'leaf' &&
+    node.run === payment.run &&
+    node.currency === payment.currency &&
+    node.quote === payment.quote &&
+    node.payees.includes(payment.payee) &&
+    sameList(node.path, path)
+  return isItsLeaf ? undefined : refused('conflict')
+}
+
+function judgeExpiry(
+  draft: Draft,
+  leaf: NodeId,
+  { expiresAtSeconds, now }: { expiresAtSeconds: Seconds; now: Seconds },
+): Refused | undefined {
+  const ends = Math.min(expiresAtSeconds, draft.need(keys.node(leaf)).expiresAtSeconds)
+  return ends <= now ? refused('expired') : undefined
+}
+
+/** Claim, approval, counters, then money: all of it or a refusal. */
+function takeMoney(draft: Draft, payment: PaymentRecord, input: Reserve): Refused | undefined {
+  const claim = keys.claim(payment.merchant, payment.quoteJti)
+  if ((draft.get(claim) ?? payment.id) !== payment.id) return refused('quote_spent')
+  const refusal = consumeApproval(draft, payment, input) ?? count(draft, payment, input)
+  if (refusal) return refusal
+  const { available, reserved } = assertIntact(draft, payment.node)
+  if (available < payment.amount) return refused('insufficient')
+  draft.put(claim, payment.id)
+  draft.move(payment.node, {
+    available: minus(available, payment.amount),
+    reserved: plus(reserved, payment.amount),
+  })
+  draft.append(payment.node, 'reserved', {
+    payment: payment.id,
+    amount: payment.amount,
+    payee: payment.payee,
+    quote: payment.quote,
+    standings: standingVersions(draft, input.path),
+    ...(input.approval ? { hold: input.approval.hold } : {}),
+  })
+  return undefined
+}
+
+function consumeApproval(
+  draft: Draft,
+  payment: PaymentRecord,
+  { approval, now }: Reserve,
+): Refused | undefined {
+  if (approval === undefined) return undefined
+  const of = keys.hold(approval.hold)
+  const hold = draft.get(of)
+  const answers =
+    hold?.state === 'approved' &&
+    hold.payment === payment.id &&
+    hold.amount === payment.amount &&
+    hold.digest === approval.digest &&
+    hold.expiresAtSeconds > now
+  if (!answers) return refused('stale')
+  draft.put(of, { ...hold, state: 'consumed' })
+  return undefined
+}
+
+function count(draft: Draft, payment: PaymentRecord, input: Reserve): Refused | undefined {
+  for (const key of payment.counters) {
+    const before = counterOf(draft, key)
+    const after = { key, count: before.count + 1, amount: before.amount + payment.amount }
+    const isOver = input.counters.some(
+      (use) =>
+        use.key === key &&
+        ((use.maxCount !== undefined && after.count > use.maxCount) ||
+          (use.maxAmount !== undefined && after.amount > use.maxAmount)),
+    )
+    if (isOver) return refused('counter', key)
+    draft.put(keys.counter(key), { ...after, amount: minor(after.amount) })
+  }
+  return undefined
+}
+
+export const counterOf = (draft: Draft, key: string): Counter =>
+  draft.get(keys.counter(key)) ?? { key, count: 0, amount: minor(0) }
+
+/** From here on a crash means that the rail may have been called. */
+function recordSubmit(
+  draft: Draft,
+  payment: PaymentRecord,
+  path: readonly NodeId[],
+  { nonce, nowMs }: { nonce: string; nowMs: number },
+): PaymentRecord {
+  const submitted: PaymentRecord = { ...payment, state: 'submitted', nonce, submittedAtMs: nowMs }
+  const digest: Digest = sha256(nonce)
+  draft.put(keys.payment(payment.id), submitted)
+  draft.append(payment.node, 'submitted', {
+    payment: payment.id,
+    nonce: digest,
+    standings: standingVersions(draft, path),
+    checks: statuses(payment.checks),
+  })
+  return submitted
+}
+
+export function* submit(input: Submit, draft: Draft): Steps<Commands['submit']['result']> {
+  const { path, nonce, checks } = input
+  const leaf = path.at(-1)
+  if (leaf === undefined) return refused('conflict')
+  yield [
+    keys.payment(input.payment),
+    keys.node(leaf),
+    keys.account(leaf),
+    keys.lastEvent(leaf),
+    ...pathKeys(path),
+  ]
+  const payment = draft.get(keys.payment(input.payment))
+  if (payment === undefined) return refused('not_found')
+  if (payment.nonce === nonce) return { ok: true, payment }
+  if (payment.state !== 'reserved' || payment.node !== leaf) return refused('conflict')
+  const refusal =
+    judgeLeaf(draft.get(keys.node(leaf)), payment, path) ??
+    judgeStanding(draft, path) ??
+    judgeExpiry(draft, leaf, input)
+  if (refusal) return refusal
+  assertIntact(draft, leaf)
+  draft.put(keys.attempt(leaf), { checks })
+  return { ok: true, payment: recordSubmit(draft, { ...payment, checks }, path, input) }
+}

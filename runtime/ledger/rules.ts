@@ -1,0 +1,105 @@
+/** Rules that several transitions share. Each is about the draft's documents only, and decides nothing twice. */
+import type { CheckResult } from '../core/codes.ts'
+import { Fault } from '../core/errors.ts'
+import { type Balances, eventHash, parseEvent } from '../core/events.ts'
+import type { NodeId } from '../core/ids.ts'
+import type { LedgerRefusal, ProofUse, Refused } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
+import { minus, plus, ZERO } from '../core/money.ts'
+import type { Account, NodeRecord, Standing } from '../core/records.ts'
+import type { Seconds } from '../core/time.ts'
+import { type Draft, type Key, keys, type Steps } from './draft.ts'
+
+export const refused = (code: LedgerRefusal, counter?: string): Refused =>
+  counter === undefined ? { ok: false, code } : { ok: false, code, counter }
+
+export const sameList = <T>(a: readonly T[], b: readonly T[]): boolean =>
+  a.length === b.length && a.every((item, i) => item === b[i])
+
+export const statuses = (checks: readonly CheckResult[]): CheckResult['status'][] =>
+  checks.map(({ status }) => status)
+
+/** A closing or closed node passes money on; live, frozen and revoked ones keep it until they are closed. */
+export const isOpen = ({ state }: Standing): boolean => state !== 'closing' && state !== 'closed'
+
+export const pathKeys = (path: readonly NodeId[]): Key[] => [
+  keys.standing('gateway'),
+  ...path.map(keys.standing),
+]
+
+/** Refuses unless the gateway and the whole path are live; what cannot be undone is named first. */
+export function judgeStanding(draft: Draft, path: readonly NodeId[]): Refused | undefined {
+  const states = standingsOf(draft, path).map(({ state }) => state)
+  if (states.includes('revoked')) return refused('revoked')
+  if (states.includes('closing') || states.includes('closed')) return refused('run_closed')
+  return states.includes('frozen') ? refused('frozen') : undefined
+}
+
+/** Versions as read now, the gateway's first: written into the event, they order it against standings. */
+export const standingVersions = (draft: Draft, path: readonly NodeId[]): number[] =>
+  standingsOf(draft, path).map(({ version }) => version)
+
+const standingsOf = (draft: Draft, path: readonly NodeId[]): Standing[] =>
+  (['gateway', ...path] as const).map((node) => draft.standing(node))
+
+export const proofKeys = (proof: ProofUse | undefined, now: Seconds): Key[] =>
+  proof === undefined ? [] : [keys.proof(proof), keys.proofCount(now)]
+
+/** True if this very attempt has recorded its proof before. */
+export const isOwnProof = (draft: Draft, proof: ProofUse | undefined): boolean =>
+  proof !== undefined && draft.get(keys.proof(proof))?.attempt === proof.attempt
+
+/** Consumes a proof once; the same attempt may find its own. */
+export function consumeProof(draft: Draft, proof: ProofUse | undefined): Refused | undefined {
+  if (proof === undefined || isOwnProof(draft, proof)) return undefined
+  if (draft.get(keys.proof(proof)) !== undefined) return refused('proof_replayed')
+  const kept = draft.get(keys.proofCount(draft.at)) ?? 0
+  if (kept >= LIMITS.seenProofs) return refused('proofs_full')
+  draft.put(keys.proof(proof), proof)
+  return undefined
+}
+
+const FIELDS = ['ceiling', 'available', 'reserved', 'spent', 'allotted'] as const
+
+export const balanced = (of: Balances): boolean =>
+  of.ceiling === of.available + of.reserved + of.spent + of.allotted
+
+/** Throws `ledger_corrupt` where an account is not what its own last event says; nothing is given out from it. */
+export function assertIntact(draft: Draft, node: NodeId): Account {
+  const account = draft.need(keys.account(node))
+  const last = draft.get(keys.lastEvent(node))
+  const isHead =
+    last !== undefined &&
+    last.seq === account.head.seq &&
+    last.hash === account.head.hash &&
+    eventHash(last.body) === last.hash
+  const stated = isHead ? parseEvent(last.body).balances : undefined
+  const agrees = stated !== undefined && FIELDS.every((field) => stated[field] === account[field])
+  if (!agrees || !balanced(account)) {
+    throw new Fault('ledger_corrupt', 'an account differs from its last event', {
+      retryable: false,
+    })
+  }
+  return account
+}
+
+/** Sends what is available at a closing node up to the nearest open ancestor; at the root it stays. */
+export function* climb(draft: Draft, node: NodeRecord): Steps<void> {
+  for (let depth = node.path.length - 1; depth > 0; depth -= 1) {
+    const [parent, child] = node.path.slice(depth - 1, depth + 1)
+    if (parent === undefined || child === undefined) return
+    yield [keys.account(child), keys.standing(child)]
+    const from = draft.need(keys.account(child))
+    const amount = from.available
+    if (amount === ZERO || isOpen(draft.standing(child))) return
+    yield [keys.account(parent), keys.standing(parent)]
+    const to = draft.need(keys.account(parent))
+    draft.move(child, { available: ZERO, ceiling: minus(from.ceiling, amount) })
+    draft.append(child, 'returned', { amount })
+    draft.move(parent, {
+      allotted: minus(to.allotted, amount),
+      available: plus(to.available, amount),
+    })
+    draft.append(parent, 'credited', { child, amount })
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * The ledger's rules, for every store: one pure transition per command, from documents to changes or a refusal.
+ * They read no clock, do no input or output, and hold nothing between two commands. What must hold after each:
+ *
+ * - `ceiling = available + reserved + spent + allotted` at every node, and `allotted` is the sum of the children's
+ *   ceilings. Money moves only inside one account or between a node and its parent.
+ * - A step that is recorded already is found first and answered without a change.
+ * - Every change of money appends the event that states the balances it leaves.
+ *
+ * A store loads what a transition yields, in one transaction, and commits the draft's writes and events together.
+ */
+import type { OrganisationId } from '../core/ids.ts'
+import type { CommandName, Commands } from '../core/ledger.ts'
+import { Draft, type Load, runSteps, type Steps } from './draft.ts'
+import { decideHold, refuse } from './holds.ts'
+import { markUnknown, release, settle } from './outcomes.ts'
+import { reserve, submit } from './payments.ts'
+import { createRun, finishRun, note, saveStep } from './runs.ts'
+import { close, setStanding, split } from './tree.ts'
+
+export type Transitions = {
+  readonly [K in CommandName]: (
+    input: Commands[K]['input'],
+    draft: Draft,
+  ) => Steps<Commands[K]['result']>
+}
+
+export const TRANSITIONS: Transitions = {
+  createRun,
+  split,
+  reserve,
+  submit,
+  settle,
+  release,
+  markUnknown,
+  refuse,
+  decideHold,
+  setStanding,
+  close,
+  note,
+  saveStep,
+  finishRun,
+}
+
+export interface Decision<K extends CommandName> {
+  readonly result: Commands[K]['result']
+  /** Absent when there is nothing to commit: a refusal, or a step that was recorded before. */
+  readonly draft?: Draft
+}
+
+/** Decides one command against a store that loads at once; the caller commits `draft` atomically. */
+export function decide<K extends CommandName>(
+  name: K,
+  input: Commands[K]['input'],
+  { organisation, load }: { readonly organisation: OrganisationId; readonly load: Load },
+): Decision<K> {
+  const draft = new Draft(organisation, input.now)
+  const result = runSteps(TRANSITIONS[name](input, draft), draft, load)
+  return result.ok && draft.isDirty ? { result, draft } : { result }
+}
