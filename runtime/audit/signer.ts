@@ -1,0 +1,8 @@
+/** Who signs for the gateway: its id, its Ed25519 key (deterministic, RFC 8032) and that key's id in the key set. */
+import type { KeyObject } from 'node:crypto'
+
+export interface GatewaySigner {
+  readonly gateway: string
+  readonly key: KeyObject
+  readonly kid: string
+}
