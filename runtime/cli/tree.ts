@@ -1,0 +1,128 @@
+/** A run as a tree of lines: state as word and shape, money in figures, the nine checks of a leaf as nine cells. */
+import { formatMoney } from '../core/money.ts'
+import type { NodeView, RunDetail, RunView } from '../core/wire.ts'
+import { type Io, shown, type Tone, tint, width } from './io.ts'
+
+type Style = Pick<Io, 'colour' | 'columns'>
+
+const CELLS = {
+  passed: ['✓', 'good'],
+  failed: ['✗', 'refused'],
+  held: ['?', 'held'],
+  'not-reached': ['·', 'idle'],
+  'not-applicable': ['-', 'idle'],
+} as const satisfies Record<string, readonly [string, Tone]>
+
+const STATES: Readonly<Record<string, readonly [string, Tone]>> = {
+  live: ['●', 'good'],
+  settled: ['✓', 'good'],
+  reserved: ['◐', 'good'],
+  submitted: ['◐', 'good'],
+  held: ['◆', 'held'],
+  unknown: ['?', 'held'],
+  refused: ['✗', 'refused'],
+  revoked: ['✗', 'refused'],
+  frozen: ['❄', 'frozen'],
+  closing: ['◌', 'idle'],
+  closed: ['○', 'idle'],
+  released: ['⊘', 'idle'],
+  running: ['●', 'good'],
+  completed: ['✓', 'good'],
+  cancelling: ['◌', 'idle'],
+  cancelled: ['⊘', 'idle'],
+  failed: ['✗', 'refused'],
+}
+
+/** A state as shape and word, coloured where the terminal shows colour. */
+export function stateText(style: Pick<Io, 'colour'>, state: string): string {
+  const [shape, tone] = STATES[state] ?? ['·', 'idle']
+  return tint(style, tone, `${shape} ${state}`)
+}
+
+/** What one node is in now: its payment's state tells more than its standing, and a refusal more than either. */
+export function nodeState(node: NodeView): string {
+  if (node.standing === 'frozen' || node.standing === 'revoked') return node.standing
+  if (node.payment !== undefined) return node.payment.state
+  const last = node.lastChecks?.find(({ status }) => status === 'failed' || status === 'held')
+  if (last !== undefined && node.standing === 'live') {
+    return last.status === 'held' ? 'held' : 'refused'
+  }
+  return node.standing
+}
+
+export function runLine(style: Style, run: RunView): string {
+  const money = (amount: number) => formatMoney(amount, run.currency)
+  const { spent, reserved, available } = run.totals
+  return [
+    `${run.id}  ${stateText(style, run.state)}`,
+    `ceiling ${money(run.ceiling)}`,
+    `spent ${money(spent)}`,
+    `reserved ${money(reserved)}`,
+    `free ${money(available)}`,
+    ...(run.heldCount > 0 ? [tint(style, 'held', `◆ ${run.heldCount} held`)] : []),
+    ...(run.frozen ? [tint(style, 'frozen', '❄ frozen')] : []),
+  ].join('   ')
+}
+
+interface Drawn {
+  readonly node: NodeView
+  readonly prefix: string
+}
+
+/** The tree in order, parents before children, with the lines that connect them. */
+function arrange(nodes: readonly NodeView[]): Drawn[] {
+  const below = new Map<string | undefined, NodeView[]>()
+  for (const node of nodes) below.set(node.parent, [...(below.get(node.parent) ?? []), node])
+  const drawn: Drawn[] = []
+  const visit = (node: NodeView, prefix: string, indent: string) => {
+    drawn.push({ node, prefix })
+    const children = below.get(node.id) ?? []
+    children.forEach((child, i) => {
+      const last = i === children.length - 1
+      visit(child, `${indent}${last ? '└─ ' : '├─ '}`, `${indent}${last ? '   ' : '│  '}`)
+    })
+  }
+  for (const root of below.get(undefined) ?? []) visit(root, '', '')
+  return drawn
+}
+
+const LABEL = 52
+
+function nodeLine(style: Style, { node, prefix }: Drawn, run: RunView): string {
+  const money = (amount: number) => formatMoney(amount, run.currency)
+  const name = `${prefix}${node.kind} ${shown(node.label, 60)}`
+  const cut = [...name].length > LABEL ? `${[...name].slice(0, LABEL - 1).join('')}…` : name
+  const state = stateText(style, nodeState(node))
+  const cells = (node.lastChecks ?? [])
+    .map(({ status }) => tint(style, CELLS[status][1], CELLS[status][0]))
+    .join('')
+  const code = nodeState(node) === 'refused' && node.lastCode ? ` ${node.lastCode}` : ''
+  const pay = node.payment && `${money(node.payment.amount)} → ${shown(node.payment.payee, 30)}`
+  const budget =
+    node.kind === 'looker'
+      ? ''
+      : (pay ?? `${money(node.spent + node.allotted)} of ${money(node.ceiling)} given or spent`)
+  const pad = (text: string, to: number) => text + ' '.repeat(Math.max(0, to - width(text)))
+  return `${pad(cut, LABEL)}  ${pad(state + code, 24)}  ${pad(budget, 44)}  ${cells}`.trimEnd()
+}
+
+/** All lines of a run. With `most`, closed lookers go first and then the tail, with a count of what is not shown. */
+export function treeLines(
+  style: Style,
+  detail: RunDetail,
+  most = Number.MAX_SAFE_INTEGER,
+): string[] {
+  const head = runLine(style, detail.run)
+  const room = most - 1
+  let nodes = detail.nodes
+  const isDone = (node: NodeView) => node.kind === 'looker' && node.standing === 'closed'
+  if (nodes.length > room) nodes = nodes.filter((node) => !isDone(node))
+  const lines = arrange(nodes).map((drawn) => nodeLine(style, drawn, detail.run))
+  const hidden = detail.nodes.length - Math.min(lines.length, room)
+  if (hidden === 0) return [head, ...lines]
+  return [
+    head,
+    ...lines.slice(0, Math.max(0, room - 1)),
+    `… and ${detail.nodes.length - Math.min(lines.length, room - 1)} more nodes`,
+  ]
+}

@@ -1,0 +1,54 @@
+/** Answers of the interface that only operators read: what `core/wire.ts` does not share with agents. */
+import { z } from 'zod'
+import { nodeIdSchema, paymentIdSchema, runIdSchema } from '../core/ids.ts'
+import { LIMITS } from '../core/limits.ts'
+import { holdViewSchema, runViewSchema } from '../core/wire.ts'
+
+/** `token` only where the mandate names an outside holder. */
+export const createRunAnswer = z.strictObject({
+  run: z.strictObject({
+    id: runIdSchema,
+    state: z.enum(['running', 'cancelling', 'completed', 'failed', 'cancelled']),
+  }),
+  node: nodeIdSchema,
+  token: z.string().optional(),
+})
+
+export const runsAnswer = z.strictObject({ runs: z.array(runViewSchema) })
+export const runAnswer = z.strictObject({ run: runViewSchema })
+export const holdsAnswer = z.strictObject({ holds: z.array(holdViewSchema) })
+
+/** `onTheirWay`: payments that were already submitted when the stop was acknowledged. */
+export const standingAnswer = z.strictObject({
+  node: z.union([nodeIdSchema, z.literal('gateway')]),
+  state: z.enum(['live', 'frozen', 'revoked', 'closing', 'closed']),
+  version: z.number().int(),
+  onTheirWay: z.array(paymentIdSchema),
+})
+
+/** A cancel by the principal is a `cancel+jwt`; an operator sends an empty object. */
+export const cancelBody = z.strictObject({
+  cancel: z.string().min(1).max(LIMITS.bodyBytes).optional(),
+})
+
+export const loginBody = z.strictObject({ code: z.string().min(1).max(40) })
+export const loginCodeAnswer = z.strictObject({
+  code: z.string(),
+  expiresAtSeconds: z.number().int(),
+})
+
+/** Who is signed in, and what this gateway can show. */
+export const sessionAnswer = z.strictObject({
+  operator: z.string(),
+  gateway: z.string(),
+  frozen: z.boolean(),
+  /** Whether `POST /demo` would start something. */
+  demo: z.boolean(),
+})
+
+export const healthAnswer = z.strictObject({
+  state: z.enum(['live', 'ready', 'not_ready']),
+  failing: z.array(z.string()).optional(),
+})
+
+export const jwksAnswer = z.strictObject({ keys: z.array(z.record(z.string(), z.string())) })

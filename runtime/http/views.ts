@@ -1,0 +1,157 @@
+/** What operators read: the ledger’s records as the documented shapes. Nothing here decides or writes. */
+import type { RunId } from '../core/ids.ts'
+import { parseJws } from '../core/jws.ts'
+import type { Ledger, NodeState } from '../core/ledger.ts'
+import { type Mandate, mandateSchema } from '../core/mandate.ts'
+import type { Minor } from '../core/money.ts'
+import type { HoldRecord, RunRecord } from '../core/records.ts'
+import type { HoldView, NodeView, RunDetail, RunView } from '../core/wire.ts'
+import type { Feeds } from './feed.ts'
+
+/** Holds of one page; the ledger keeps the open ones of a run below this. */
+const HOLDS = 200
+
+export interface Views {
+  run(record: RunRecord): Promise<RunView>
+  /** The position is read first: an event that comes in between is seen twice and never missed. */
+  detail(record: RunRecord): Promise<RunDetail>
+  hold(record: HoldRecord): Promise<HoldView>
+}
+
+export function createViews(options: {
+  ledger: Ledger
+  feeds: Feeds
+  payeeName: (payee: string) => string
+}): Views {
+  const { ledger, feeds } = options
+
+  const runView = async (record: RunRecord, tree: readonly NodeState[]): Promise<RunView> => {
+    const open = await ledger.holds({ run: record.id, states: ['open'], limit: HOLDS })
+    const gateway = await ledger.standing('gateway')
+    return viewOfRun(record, tree, { heldCount: open.length, frozen: gateway.state === 'frozen' })
+  }
+
+  return {
+    run: async (record) => runView(record, await ledger.tree(record.id)),
+    detail: async (record) => {
+      const position = await feeds.head(record.id)
+      const tree = await ledger.tree(record.id)
+      return { run: await runView(record, tree), nodes: tree.map(viewOfNode), position }
+    },
+    hold: async (record) => {
+      const node = await ledger.node(record.node)
+      const above = await Promise.all((node?.path ?? []).map((id) => ledger.node(id)))
+      const path = above.flatMap((each) =>
+        each === undefined ? [] : [{ id: each.id, label: each.label }],
+      )
+      return viewOfHold(record, path, options.payeeName(record.payee))
+    },
+  }
+}
+
+/** The claims of a mandate that was verified when its run was made: for display only, never for a decision. */
+function shownMandate(record: RunRecord): Mandate | undefined {
+  const parsed = parseJws(record.mandate, 'mandate+jwt')
+  return parsed && mandateSchema.safeParse(parsed.claims).data
+}
+
+type Balance = 'available' | 'reserved' | 'spent'
+
+const total = (tree: readonly NodeState[], field: Balance): Minor =>
+  tree.reduce((sum, { account }) => sum + account[field], 0) as Minor
+
+function viewOfRun(
+  record: RunRecord,
+  tree: readonly NodeState[],
+  now: { heldCount: number; frozen: boolean },
+): RunView {
+  const mandate = shownMandate(record)
+  return {
+    id: record.id,
+    state: record.state,
+    ...(record.reason === undefined ? {} : { reason: record.reason }),
+    principal: record.principal,
+    task: mandate?.task ?? '',
+    currency: record.currency,
+    ceiling: record.ceiling,
+    root: record.root,
+    payees: Object.keys(record.bindings).sort(),
+    createdAtSeconds: record.createdAtSeconds,
+    expiresAtSeconds: record.expiresAtSeconds,
+    ...(record.finishedAtSeconds === undefined
+      ? {}
+      : { finishedAtSeconds: record.finishedAtSeconds }),
+    ...(record.seal === undefined ? {} : { seal: record.seal }),
+    totals: {
+      available: total(tree, 'available'),
+      reserved: total(tree, 'reserved'),
+      spent: total(tree, 'spent'),
+    },
+    heldCount: now.heldCount,
+    frozen: now.frozen || tree.some(({ standing }) => standing.state === 'frozen'),
+  }
+}
+
+function viewOfNode({ node, account, standing, ...last }: NodeState): NodeView {
+  const { payment } = last
+  return {
+    id: node.id,
+    ...(node.parent === undefined ? {} : { parent: node.parent }),
+    kind: node.kind,
+    depth: node.path.length - 1,
+    label: node.label,
+    standing: standing.state,
+    payees: [...node.payees],
+    expiresAtSeconds: node.expiresAtSeconds,
+    tokenCeiling: node.ceiling,
+    ceiling: account.ceiling,
+    available: account.available,
+    reserved: account.reserved,
+    spent: account.spent,
+    allotted: account.allotted,
+    seq: account.head.seq,
+    ...(payment === undefined
+      ? {}
+      : {
+          payment: {
+            id: payment.id,
+            payee: payment.payee,
+            amount: payment.settledAmount ?? payment.amount,
+            state: payment.state,
+          },
+        }),
+    ...(last.lastChecks === undefined ? {} : { lastChecks: [...last.lastChecks] }),
+    ...(last.lastCode === undefined ? {} : { lastCode: last.lastCode }),
+  }
+}
+
+function viewOfHold(record: HoldRecord, path: HoldView['path'], payeeName: string): HoldView {
+  return {
+    id: record.id,
+    run: record.run,
+    node: record.node,
+    payment: record.payment,
+    digest: record.digest,
+    code: record.code,
+    ...(record.rule === undefined ? {} : { rule: record.rule }),
+    payee: record.payee,
+    payeeName,
+    merchant: record.merchant,
+    amount: record.amount,
+    currency: record.currency,
+    lines: [...record.lines],
+    path,
+    state: record.state,
+    createdAtSeconds: record.createdAtSeconds,
+    expiresAtSeconds: record.expiresAtSeconds,
+    ...(record.decidedBy === undefined ? {} : { decidedBy: record.decidedBy }),
+  }
+}
+
+/** Runs of a list, each with its sums, one after another: a list is never worth starving a payment. */
+export async function listRuns(ledger: Ledger, views: Views, limit: number, after?: RunId) {
+  const records = await ledger.runs({ limit, ...(after === undefined ? {} : { after }) })
+  const list: RunView[] = []
+  for (const record of records) list.push(await views.run(record))
+  return list
+}

@@ -1,0 +1,69 @@
+/** The process: reads arguments and environment, hears signals, and is the only file that exits. */
+import { createInterface } from 'node:readline/promises'
+import { EXIT } from './cli/failure.ts'
+import type { Io } from './cli/io.ts'
+import { failureOf, runCli } from './cli/program.ts'
+import { readEnvironment } from './config.ts'
+import { systemClock } from './core/clock.ts'
+
+/** How long a command may take to put things away after a signal, before a second look. */
+const GRACE_MS = 8_000
+
+function interruptible(): AbortSignal {
+  const controller = new AbortController()
+  const stop = () => {
+    if (controller.signal.aborted) process.exit(EXIT.interrupted)
+    controller.abort()
+    setTimeout(() => process.exit(EXIT.interrupted), GRACE_MS).unref()
+  }
+  process.on('SIGINT', stop).on('SIGTERM', stop)
+  // Started by a parent with an IPC channel: do not outlive it.
+  process.once('disconnect', stop)
+  return controller.signal
+}
+
+async function ask(question: string, signal: AbortSignal): Promise<string | undefined> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined
+  const reader = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return await reader.question(question, { signal })
+  } catch {
+    return undefined
+  } finally {
+    reader.close()
+  }
+}
+
+function createIo(): Io {
+  const { stdout, stderr } = process
+  const environment = readEnvironment()
+  const signal = interruptible()
+  return {
+    out: (text) => void stdout.write(text),
+    err: (text) => void stderr.write(text),
+    isTerminal: stdout.isTTY === true,
+    columns: stdout.columns ?? 120,
+    rows: stdout.rows ?? 50,
+    colour: stdout.isTTY === true && !environment.noColour,
+    ask: (question) => ask(question, signal),
+    environment,
+    clock: systemClock(),
+    signal,
+  }
+}
+
+/** Exits once what was written has been taken, because a pipe takes it later. */
+function finish(code: number): void {
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(code)))
+}
+
+// A reader that goes away (`| head`) ends us without a word.
+process.stdout.on('error', () => process.exit(EXIT.ok))
+
+try {
+  finish(await runCli(process.argv.slice(2), createIo()))
+} catch (error) {
+  const failure = failureOf(error)
+  process.stderr.write(`headgate: ${failure.message}\n`)
+  finish(EXIT[failure.exit])
+}
