@@ -1,0 +1,211 @@
+/**
+ * What an agent needs to use a gateway: one token, one holder key, a few calls. The key signs a fresh proof for every
+ * request and never leaves the process; answers are parsed strictly before anybody sees them. It retries nothing: a
+ * retry is a decision, and `ClientError.advice` says which one makes sense.
+ */
+import type { KeyObject } from 'node:crypto'
+import type { z } from 'zod'
+import type { NodeId, RunId } from '../core/ids.ts'
+import { LIMITS } from '../core/limits.ts'
+import { type Clock, nowSeconds } from '../core/time.ts'
+import {
+  adviceSchema,
+  nodeViewSchema,
+  paymentAnswerSchema,
+  problemSchema,
+  quoteAnswerSchema,
+  type quoteBody,
+  runDetailSchema,
+  searchAnswerSchema,
+  type searchBody,
+} from '../core/wire.ts'
+import { ClientError, problemError } from './errors.ts'
+import { type Holder, holderKeyObject } from './mint.ts'
+import { signProof } from './proof.ts'
+
+/** As much of an answer as the client reads; the global `Response` is one. */
+export interface FetchAnswer {
+  readonly status: number
+  readonly headers: { get(name: string): string | null }
+  text(): Promise<string>
+}
+
+/** As much of `fetch` as the client uses; the global one fits. */
+export type Fetch = (
+  url: string,
+  init: {
+    readonly method: string
+    readonly headers: Record<string, string>
+    readonly body?: string
+    readonly redirect: 'error'
+    readonly signal: AbortSignal
+  },
+) => Promise<FetchAnswer>
+
+export interface ClientOptions {
+  /** The gateway's public URL, which proofs are signed for. A final slash does not matter. */
+  readonly gateway: string
+  readonly token: string
+  /** The private key of the token's own node. */
+  readonly holder: Holder
+  /** `globalThis.fetch` if absent. */
+  readonly fetch?: Fetch
+  readonly clock: Clock
+  /** One call, connecting and reading included. */
+  readonly timeoutMs?: number
+}
+
+type SearchBody = z.input<typeof searchBody>
+type QuoteBody = z.input<typeof quoteBody>
+type NodeView = z.infer<typeof nodeViewSchema>
+
+/** Every call throws ClientError for anything but the answer that it names. */
+export interface Client {
+  /** For a looker: items of the allowed merchants. Every text in them is an outsider's. */
+  search(body: SearchBody): Promise<z.infer<typeof searchAnswerSchema>>
+  /** For a looker: a merchant's signed quote, a compact JWS. */
+  quote(body: QuoteBody): Promise<z.infer<typeof quoteAnswerSchema>>
+  /** For a leaf: the answer, be it allow, hold, deny or in flight. The same quote again is the same payment. */
+  pay(quote: string): Promise<z.infer<typeof paymentAnswerSchema>>
+  /** For an outside planner, as the parent: records the child whose token this is. */
+  registerNode(run: RunId, token: string): Promise<NodeView>
+  /** For an outside planner: closes a node below its own; what that did not spend goes back. */
+  closeNode(run: RunId, node: NodeId): Promise<NodeView>
+  /** For a planner: its own subtree. */
+  readRun(run: RunId): Promise<z.infer<typeof runDetailSchema>>
+}
+
+/** A payment may wait for the engine, a monitor and a rail, one after another. */
+const TIMEOUT_MS = LIMITS.engineMs + LIMITS.monitorMs + LIMITS.railMs + 3_000
+
+/** An answer to a payment is one of these; anything else is a problem. */
+const PAYMENT_STATUSES: readonly number[] = [200, 202, 403, 409]
+const OK_STATUSES: readonly number[] = [200, 201]
+
+const wireProblemSchema = problemSchema.extend({ advice: adviceSchema.optional() })
+
+interface Call<S extends z.ZodType> {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly body?: unknown
+  readonly statuses: readonly number[]
+  readonly answer: S
+}
+
+export function createClient(options: ClientOptions): Client {
+  const caller = new Caller(options)
+  const post = <S extends z.ZodType>(path: string, body: unknown, answer: S) =>
+    caller.call({ method: 'POST', path, body, statuses: OK_STATUSES, answer })
+  const nodes = (run: RunId) => `/runs/${encodeURIComponent(run)}/nodes`
+  return {
+    search: (body) => post('/search', body, searchAnswerSchema),
+    quote: (body) => post('/quotes', body, quoteAnswerSchema),
+    pay: (quote) =>
+      caller.call({
+        method: 'POST',
+        path: '/payments',
+        body: { quote },
+        statuses: PAYMENT_STATUSES,
+        answer: paymentAnswerSchema,
+      }),
+    registerNode: (run, token) => post(nodes(run), { token }, nodeViewSchema),
+    closeNode: (run, node) =>
+      post(`${nodes(run)}/${encodeURIComponent(node)}/close`, {}, nodeViewSchema),
+    readRun: (run) =>
+      caller.call({
+        method: 'GET',
+        path: `/runs/${encodeURIComponent(run)}`,
+        statuses: OK_STATUSES,
+        answer: runDetailSchema,
+      }),
+  }
+}
+
+class Caller {
+  readonly #origin: string
+  readonly #token: string
+  readonly #holder: KeyObject
+  readonly #fetch: Fetch
+  readonly #clock: Clock
+  readonly #timeoutMs: number
+
+  constructor({ gateway, token, holder, fetch, clock, timeoutMs }: ClientOptions) {
+    this.#origin = gateway.replace(/\/+$/, '')
+    this.#token = token
+    this.#holder = holderKeyObject(holder)
+    this.#fetch = fetch ?? ((url, init) => globalThis.fetch(url, init))
+    this.#clock = clock
+    this.#timeoutMs = timeoutMs ?? TIMEOUT_MS
+  }
+
+  async call<S extends z.ZodType>(call: Call<S>): Promise<z.output<S>> {
+    const { status, type, text, retryAfterSeconds } = await this.#send(call)
+    const isProblem = type.startsWith('application/problem+json')
+    if (!isProblem && call.statuses.includes(status)) {
+      const answer = call.answer.safeParse(readJson(text, status))
+      if (answer.success) return answer.data
+      throw unreadable(status, retryAfterSeconds)
+    }
+    const problem = wireProblemSchema.safeParse(readJson(text, status))
+    if (!problem.success) throw unreadable(status, retryAfterSeconds)
+    throw problemError({ ...problem.data, status }, retryAfterSeconds)
+  }
+
+  async #send({ method, path, body }: Call<z.ZodType>) {
+    const url = `${this.#origin}${path}`
+    const now = nowSeconds(this.#clock)
+    const proof = await signProof({ holder: this.#holder, method, url, token: this.#token, now })
+    const signal = AbortSignal.timeout(this.#timeoutMs)
+    try {
+      const answer = await this.#fetch(url, {
+        method,
+        headers: {
+          accept: 'application/json',
+          authorization: `DPoP ${this.#token}`,
+          dpop: proof,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        // A token belongs to one gateway; nobody may send it elsewhere.
+        redirect: 'error',
+        signal,
+      })
+      return {
+        status: answer.status,
+        type: answer.headers.get('content-type') ?? '',
+        text: await answer.text(),
+        retryAfterSeconds: retryAfter(answer.headers.get('retry-after')),
+      }
+    } catch (cause) {
+      throw noAnswer(signal.aborted, cause)
+    }
+  }
+}
+
+/** RFC 9110 section 10.2.3, in seconds; the form with a date is not ours. */
+const retryAfter = (value: string | null): number | undefined =>
+  value !== null && /^[0-9]{1,6}$/.test(value) ? Number(value) : undefined
+
+function readJson(text: string, status: number): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw unreadable(status, undefined)
+  }
+}
+
+const unreadable = (status: number, retryAfterSeconds: number | undefined) =>
+  new ClientError('expected an answer of the documented shape', {
+    status,
+    code: 'unreadable',
+    advice: status >= 500 ? 'retry' : 'stop',
+    retryAfterSeconds,
+  })
+
+const noAnswer = (timedOut: boolean, cause: unknown) =>
+  new ClientError('no answer came; what was asked may have happened all the same', {
+    status: 0,
+    code: timedOut ? 'timeout' : 'unreachable',
+    advice: 'retry',
+    cause,
+  })

@@ -1,0 +1,45 @@
+/** What the pool and its workers say to each other. Keys cross as raw bytes; nothing else secret does. */
+import type { BlockClaims, RequestFacts } from '../core/block.ts'
+import type { Minted, TokenVerdict } from '../core/engine.ts'
+import type { FaultCode } from '../core/errors.ts'
+
+export interface Setup {
+  readonly kind: 'setup'
+  readonly root: { readonly id: number; readonly seed: Uint8Array }
+  /** Every root key in force, the current one among them. */
+  readonly ring: readonly (readonly [id: number, publicKey: Uint8Array])[]
+}
+
+export type Task =
+  | { readonly kind: 'verify'; readonly token: string; readonly request?: RequestFacts }
+  | { readonly kind: 'mint_root'; readonly claims: BlockClaims }
+  | {
+      readonly kind: 'mint_child'
+      readonly token: string
+      readonly holderSeed: Uint8Array
+      readonly claims: BlockClaims
+    }
+
+export type ToWorker = Setup | { readonly kind: 'task'; readonly id: number; readonly task: Task }
+
+export type Outcome =
+  | { readonly kind: 'verdict'; readonly verdict: TokenVerdict }
+  | { readonly kind: 'minted'; readonly minted: Minted }
+  | {
+      readonly kind: 'rejected'
+      readonly code: string
+      readonly message: string
+      readonly claim?: string
+    }
+  | { readonly kind: 'fault'; readonly code: FaultCode; readonly message: string }
+  /** The library no longer works in this worker, whatever this task was. */
+  | { readonly kind: 'broken' }
+
+export type FromWorker =
+  | { readonly kind: 'ready' }
+  | {
+      readonly kind: 'done'
+      readonly id: number
+      readonly outcome: Outcome
+      readonly memoryBytes: number
+    }

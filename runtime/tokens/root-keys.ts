@@ -1,0 +1,46 @@
+/** The gateway's root keys: one signs, all in force verify. A key that is in neither place is retired. */
+import type { KeyObject } from 'node:crypto'
+import { Fault } from '../core/errors.ts'
+import { rawPublicKey } from '../core/keys.ts'
+import type { Setup } from './messages.ts'
+
+export interface RootKeys {
+  /** Signs every new run. `id` is an unsigned 32-bit number. */
+  readonly current: { readonly id: number; readonly privateKey: KeyObject }
+  /** Public keys whose tokens still verify. */
+  readonly others: readonly { readonly id: number; readonly publicKey: KeyObject }[]
+}
+
+const LARGEST_ID = 0xffff_ffff
+
+/** The 32 secret bytes of an Ed25519 private key (RFC 8037). Throws TypeError for any other key. */
+export function seedOf(key: KeyObject): Uint8Array {
+  const jwk = key.export({ format: 'jwk' })
+  if (jwk.crv !== 'Ed25519' || jwk.d === undefined) {
+    throw new TypeError('expected an Ed25519 private key')
+  }
+  return Buffer.from(jwk.d, 'base64url')
+}
+
+const publicBytes = (key: KeyObject): Uint8Array => Buffer.from(rawPublicKey(key), 'base64url')
+
+/** What a worker needs to know. Throws Fault (`config_invalid`) for a wrong kind of key or an id given twice. */
+export function setupOf({ current, others }: RootKeys): Setup {
+  try {
+    const ring = [
+      [current.id, publicBytes(current.privateKey)] as const,
+      ...others.map(({ id, publicKey }) => [id, publicBytes(publicKey)] as const),
+    ]
+    const ids = ring.map(([id]) => id)
+    if (ids.some((id) => !Number.isInteger(id) || id < 0 || id > LARGEST_ID)) {
+      throw new RangeError('expected root key ids of 32 bits')
+    }
+    if (new Set(ids).size !== ids.length) throw new RangeError('expected each root key id once')
+    return { kind: 'setup', root: { id: current.id, seed: seedOf(current.privateKey) }, ring }
+  } catch (cause) {
+    throw new Fault('config_invalid', 'expected Ed25519 root keys, each with its own id', {
+      retryable: false,
+      cause,
+    })
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * One worker thread and its life: booting, idle, busy, dead. It owns the thread's streams (what the library prints
+ * goes nowhere), its environment (empty) and its end; what to do next is the pool's business.
+ */
+import { Worker } from 'node:worker_threads'
+import type { FromWorker, Outcome, Setup, Task, ToWorker } from './messages.ts'
+
+export interface SlotEvents {
+  ready(slot: Slot): void
+  /** The task given last has an outcome. */
+  done(slot: Slot, outcome: Outcome): void
+  /** The thread has ended, by `end` or by itself; told once. */
+  died(slot: Slot): void
+}
+
+export interface SlotOptions {
+  readonly url: URL
+  readonly setup: Setup
+  readonly bootMs: number
+  readonly replaces: Slot | undefined
+}
+
+export class Slot {
+  state: 'booting' | 'idle' | 'busy' | 'dead' = 'booting'
+  /** Its canary has sung. */
+  booted = false
+  served = 0
+  memoryBytes = 0
+  /** The worn worker whose place it takes when it is ready. */
+  replaces: Slot | undefined
+  /** Its replacement is ready: it ends when it is next idle. */
+  retiring = false
+  /** A replacement has been asked for. */
+  worn = false
+
+  readonly #worker: Worker
+  readonly #events: SlotEvents
+  #task = 0
+
+  constructor({ url, setup, bootMs, replaces }: SlotOptions, events: SlotEvents) {
+    this.#events = events
+    this.replaces = replaces
+    this.#worker = new Worker(url, {
+      name: 'headgate-tokens',
+      env: {},
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      stdout: true,
+      stderr: true,
+    })
+    this.#worker.stdout.resume()
+    this.#worker.stderr.resume()
+    const boot = setTimeout(() => this.end(), bootMs)
+    this.#worker.on('message', (message: FromWorker) => {
+      clearTimeout(boot)
+      this.#hear(message)
+    })
+    this.#worker.on('error', () => this.end())
+    this.#worker.on('messageerror', () => this.end())
+    this.#worker.on('exit', () => {
+      clearTimeout(boot)
+      this.#die()
+    })
+    this.#tell(setup)
+  }
+
+  #tell(message: ToWorker): void {
+    this.#worker.postMessage(message)
+  }
+
+  #hear(message: FromWorker): void {
+    if (this.state === 'dead') return
+    if (message.kind === 'ready') {
+      this.state = 'idle'
+      this.booted = true
+      // An idle worker keeps no process alive; whoever waits for an answer has a deadline that does.
+      this.#worker.unref()
+      this.#events.ready(this)
+    } else if (message.id === this.#task) {
+      this.state = 'idle'
+      this.served += 1
+      this.memoryBytes = message.memoryBytes
+      this.#events.done(this, message.outcome)
+    }
+  }
+
+  #die(): void {
+    if (this.state === 'dead') return
+    this.state = 'dead'
+    this.#events.died(this)
+  }
+
+  give(task: Task): void {
+    this.state = 'busy'
+    this.#task += 1
+    this.#tell({ kind: 'task', id: this.#task, task })
+  }
+
+  /** Ends the thread whatever it is doing; resolves when it is gone. */
+  async end(): Promise<void> {
+    this.#die()
+    await this.#worker.terminate()
+  }
+}

@@ -1,0 +1,278 @@
+/**
+ * A bounded pool of token workers. Every task ends by its deadline: a worker that does not answer is terminated and
+ * replaced, one that has leaked or counted enough is replaced while it still serves, and one whose library broke is
+ * never asked again. It knows nothing of tokens but that one of them may be what breaks a worker.
+ */
+import { Fault } from '../core/errors.ts'
+import { LIMITS } from '../core/limits.ts'
+import type { Clock } from '../core/time.ts'
+import type { Outcome, Setup, Task } from './messages.ts'
+import { Slot, type SlotEvents } from './slot.ts'
+
+export interface PoolLimits {
+  /** One call, queueing included. */
+  readonly callMs: number
+  /** Calls that wait for a worker. */
+  readonly queue: number
+  readonly recycleCount: number
+  readonly recycleBytes: number
+  /** From the start of a thread until its canary has sung. */
+  readonly bootMs: number
+}
+
+export const POOL_LIMITS: PoolLimits = {
+  callMs: LIMITS.engineMs,
+  queue: LIMITS.engineQueue,
+  recycleCount: LIMITS.engineRecycleCount,
+  recycleBytes: LIMITS.engineRecycleBytes,
+  bootMs: 20_000,
+}
+
+/** Boots that fail one after another before a start is given up. */
+const BOOT_ATTEMPTS = 3
+/** After a failed boot the next one waits this long, doubling up to the second number. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [100, 5_000]
+/** A worker whose successor does not come is ended anyway at this many times its limits. */
+const WORN_OUT = 2
+/** A task is tried on a second worker when the first broke: it may have been the worker. */
+const TASK_ATTEMPTS = 2
+
+/** Gauges (`workers`, `busy`, `queued`, `memoryBytes`) and counts since the start. */
+export interface PoolStats {
+  readonly workers: number
+  readonly busy: number
+  readonly queued: number
+  readonly memoryBytes: number
+  readonly served: number
+  readonly busyRefusals: number
+  readonly timeouts: number
+  readonly recycled: number
+  readonly broken: number
+  /** Milliseconds that workers spent on tasks. */
+  readonly busyMs: number
+}
+
+interface Job {
+  readonly task: Task
+  readonly resolve: (outcome: Outcome) => void
+  readonly reject: (fault: Fault) => void
+  readonly deadline: NodeJS.Timeout
+  startedAtMs: number
+  attempts: number
+}
+
+export interface PoolOptions {
+  readonly size: number
+  readonly url: URL
+  readonly setup: Setup
+  readonly limits: PoolLimits
+  readonly clock: Clock
+}
+
+const closedFault = () => new Fault('engine_failed', 'the token engine is closed')
+
+export class WorkerPool {
+  readonly #options: PoolOptions
+  readonly #slots = new Set<Slot>()
+  readonly #jobs = new Map<Slot, Job>()
+  readonly #pauses = new Set<NodeJS.Timeout>()
+  #queue: Job[] = []
+  #closed = false
+  #failedBoots = 0
+  #starting: { resolve: () => void; reject: (fault: Fault) => void } | undefined
+  readonly #counts = {
+    served: 0,
+    busyRefusals: 0,
+    timeouts: 0,
+    recycled: 0,
+    broken: 0,
+    busyMs: 0,
+  }
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  /** Resolves when every worker is warm; rejects with Fault `engine_failed` when none comes up. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#starting = { resolve, reject }
+      for (let i = 0; i < this.#options.size; i += 1) this.#boot()
+    })
+  }
+
+  /** The task's outcome, never `broken`; rejects with Fault `engine_busy`, `engine_timeout` or `engine_failed`. */
+  run(task: Task): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(closedFault())
+      if (this.#queue.length >= this.#options.limits.queue) {
+        this.#counts.busyRefusals += 1
+        return reject(new Fault('engine_busy', 'too many calls wait for the token engine'))
+      }
+      const deadline = setTimeout(() => this.#late(job), this.#options.limits.callMs)
+      const job: Job = { task, resolve, reject, deadline, startedAtMs: 0, attempts: 0 }
+      this.#queue.push(job)
+      this.#dispatch()
+    })
+  }
+
+  stats(): PoolStats {
+    const slots = [...this.#slots]
+    return {
+      workers: slots.filter((slot) => slot.booted).length,
+      busy: this.#jobs.size,
+      queued: this.#queue.length,
+      memoryBytes: slots.reduce((sum, slot) => sum + slot.memoryBytes, 0),
+      ...this.#counts,
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const job of [...this.#queue, ...this.#jobs.values()]) this.#fail(job, closedFault())
+    this.#queue = []
+    for (const pause of this.#pauses) clearTimeout(pause)
+    await Promise.all([...this.#slots].map((slot) => slot.end()))
+  }
+
+  #boot(replaces?: Slot): void {
+    const { url, setup, limits } = this.#options
+    const events: SlotEvents = {
+      ready: (slot) => this.#ready(slot),
+      done: (slot, outcome) => this.#done(slot, outcome),
+      died: (slot) => this.#died(slot),
+    }
+    this.#slots.add(new Slot({ url, setup, bootMs: limits.bootMs, replaces }, events))
+  }
+
+  #dispatch(): void {
+    for (const slot of this.#slots) {
+      if (slot.state !== 'idle') continue
+      const job = this.#queue.shift()
+      if (job === undefined) return
+      job.attempts += 1
+      job.startedAtMs = this.#options.clock.nowMs()
+      this.#jobs.set(slot, job)
+      slot.give(job.task)
+    }
+  }
+
+  #ready(slot: Slot): void {
+    this.#failedBoots = 0
+    const worn = slot.replaces
+    slot.replaces = undefined
+    if (worn?.state === 'idle') this.#retire(worn)
+    else if (worn !== undefined) worn.retiring = true
+    if ([...this.#slots].every((each) => each.booted)) {
+      this.#starting?.resolve()
+      this.#starting = undefined
+    }
+    this.#dispatch()
+  }
+
+  #done(slot: Slot, outcome: Outcome): void {
+    const job = this.#take(slot)
+    if (outcome.kind === 'broken') {
+      this.#counts.broken += 1
+      if (job) this.#again(job)
+      void slot.end()
+    } else {
+      this.#counts.served += 1
+      if (job) this.#answer(job, outcome)
+      if (slot.retiring) this.#retire(slot)
+      else this.#wear(slot)
+    }
+    this.#dispatch()
+  }
+
+  /** The library leaks with every call, so a worker that has done enough gets a successor while it still serves. */
+  #wear(slot: Slot): void {
+    const { recycleCount, recycleBytes } = this.#options.limits
+    const used = Math.max(slot.served / recycleCount, slot.memoryBytes / recycleBytes)
+    if (used >= WORN_OUT) this.#retire(slot)
+    else if (used >= 1 && !slot.worn) {
+      slot.worn = true
+      this.#boot(slot)
+    }
+  }
+
+  #retire(slot: Slot): void {
+    this.#counts.recycled += 1
+    void slot.end()
+  }
+
+  #died(slot: Slot): void {
+    this.#slots.delete(slot)
+    const job = this.#take(slot)
+    if (this.#closed) return
+    if (job) {
+      this.#counts.broken += 1
+      this.#again(job)
+    }
+    for (const each of this.#slots) if (each.replaces === slot) each.replaces = undefined
+    if (slot.booted) this.#refill()
+    else this.#bootFailed(slot)
+  }
+
+  /** Successors do not count: they take a place that is still filled. */
+  #refill(): void {
+    let places = [...this.#slots].filter((slot) => slot.replaces === undefined).length
+    for (; !this.#closed && places < this.#options.size; places += 1) this.#boot()
+  }
+
+  #bootFailed({ replaces }: Slot): void {
+    this.#failedBoots += 1
+    if (this.#starting && this.#failedBoots >= BOOT_ATTEMPTS) {
+      this.#starting.reject(new Fault('engine_failed', 'no token worker could be started'))
+      this.#starting = undefined
+      void this.close()
+      return
+    }
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (this.#failedBoots - 1), LONGEST_PAUSE_MS)
+    const pause = setTimeout(() => {
+      this.#pauses.delete(pause)
+      if (replaces !== undefined) replaces.worn = false
+      this.#refill()
+    }, pauseMs)
+    this.#pauses.add(pause)
+    if (this.#starting === undefined) pause.unref()
+  }
+
+  #late(job: Job): void {
+    this.#counts.timeouts += 1
+    this.#queue = this.#queue.filter((each) => each !== job)
+    this.#fail(job, new Fault('engine_timeout', 'the token engine did not answer in time'))
+    for (const [slot, each] of this.#jobs) {
+      if (each !== job) continue
+      this.#take(slot)
+      void slot.end()
+    }
+  }
+
+  /** What broke two workers is what breaks them: such a token is refused, anything else is our fault. */
+  #again(job: Job): void {
+    if (job.attempts < TASK_ATTEMPTS) this.#queue.unshift(job)
+    else if (job.task.kind === 'verify') {
+      this.#answer(job, { kind: 'verdict', verdict: { ok: false, code: 'token_invalid' } })
+    } else this.#fail(job, new Fault('engine_failed', 'the token library broke while minting'))
+  }
+
+  #take(slot: Slot): Job | undefined {
+    const job = this.#jobs.get(slot)
+    if (job !== undefined) {
+      this.#jobs.delete(slot)
+      this.#counts.busyMs += this.#options.clock.nowMs() - job.startedAtMs
+    }
+    return job
+  }
+
+  #answer(job: Job, outcome: Outcome): void {
+    clearTimeout(job.deadline)
+    job.resolve(outcome)
+  }
+
+  #fail(job: Job, fault: Fault): void {
+    clearTimeout(job.deadline)
+    job.reject(fault)
+  }
+}
