@@ -1,0 +1,202 @@
+/**
+ * One connection to the ledger's file. Everything that `node:sqlite` would let pass is checked here: the number of
+ * bound values, their types (a JavaScript number would be bound as REAL), integers beyond 2^53, and at each open that
+ * the file is in WAL mode with `synchronous=FULL`. A second file, locked for as long as this one is open, keeps every
+ * other writer out; the lock ends with the process, however it ends.
+ */
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { Fault } from '../core/errors.ts'
+import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './sqlite-schema.ts'
+
+export type Value = string | number
+export type Row = Readonly<Record<string, Value>>
+
+export interface DatabaseOptions {
+  readonly path: string
+  /** How long another process's lock is waited for, milliseconds. */
+  readonly lockMs: number
+  /** The file may grow to this many pages of 4 KiB; then the store refuses, as on a full disk. */
+  readonly maxPages?: number
+}
+
+interface Prepared {
+  readonly statement: StatementSync
+  readonly places: number
+}
+
+export class Database {
+  readonly #db: DatabaseSync
+  readonly #lock: DatabaseSync
+  readonly #prepared = new Map<string, Prepared>()
+
+  constructor(options: DatabaseOptions) {
+    this.#lock = takeLock(options)
+    try {
+      this.#db = openFile(options)
+    } catch (error) {
+      this.#lock.close()
+      throw asFault(error)
+    }
+  }
+
+  get isTransaction(): boolean {
+    return this.#db.isTransaction
+  }
+
+  /** The first row, or undefined. */
+  get(sql: string, ...values: readonly Value[]): Row | undefined {
+    const row = this.#prepare(sql, values).get(...values.map(bind))
+    return row === undefined ? undefined : readRow(row)
+  }
+
+  all(sql: string, ...values: readonly Value[]): Row[] {
+    return this.#prepare(sql, values)
+      .all(...values.map(bind))
+      .map(readRow)
+  }
+
+  run(sql: string, ...values: readonly Value[]): void {
+    this.#prepare(sql, values).run(...values.map(bind))
+  }
+
+  /** One statement of fixed text: BEGIN, COMMIT, SAVEPOINT and their like. */
+  exec(sql: string): void {
+    this.#db.exec(sql)
+  }
+
+  close(): void {
+    this.#db.close()
+    this.#lock.close()
+  }
+
+  #prepare(sql: string, values: readonly Value[]): StatementSync {
+    const prepared = this.#prepared.get(sql) ?? this.#add(sql)
+    if (prepared.places !== values.length) {
+      throw new TypeError(`expected ${prepared.places} bound values, not ${values.length}`)
+    }
+    return prepared.statement
+  }
+
+  #add(sql: string): Prepared {
+    const statement = this.#db.prepare(sql)
+    statement.setReadBigInts(true)
+    const prepared = { statement, places: sql.split('?').length - 1 }
+    this.#prepared.set(sql, prepared)
+    return prepared
+  }
+}
+
+function bind(value: Value): string | bigint {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value)
+  throw new TypeError('expected a string or a safe integer to bind')
+}
+
+function readRow(row: Record<string, unknown>): Row {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, readValue(value)]))
+}
+
+function readValue(value: unknown): Value {
+  if (typeof value === 'string') return value
+  const n = Number(value)
+  if (typeof value === 'bigint' && Number.isSafeInteger(n)) return n
+  throw new Fault('ledger_corrupt', 'expected text or a safe integer in the store', {
+    retryable: false,
+  })
+}
+
+function takeLock({ path, lockMs }: DatabaseOptions): DatabaseSync {
+  let lock: DatabaseSync | undefined
+  try {
+    lock = new DatabaseSync(`${path}.lock`, { timeout: lockMs })
+    lock.exec('BEGIN EXCLUSIVE')
+    return lock
+  } catch (error) {
+    lock?.close()
+    throw isBusy(error)
+      ? new Fault('store_locked', 'another process has this store open', { cause: error })
+      : asFault(error)
+  }
+}
+
+function openFile({ path, maxPages }: DatabaseOptions): DatabaseSync {
+  const db = new DatabaseSync(path, {
+    timeout: 5_000,
+    enableForeignKeyConstraints: true,
+    enableDoubleQuotedStringLiterals: false,
+  })
+  try {
+    const version = pragma(db, 'user_version')
+    assertOurs(db, version)
+    db.exec('PRAGMA journal_mode = WAL')
+    db.exec('PRAGMA synchronous = FULL')
+    db.exec('PRAGMA fullfsync = ON')
+    assertDurable(db)
+    if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${Math.floor(maxPages)}`)
+    if (version < SCHEMA_VERSION) createSchema(db)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+const pragma = (db: DatabaseSync, name: string): unknown =>
+  Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0]
+
+function assertOurs(db: DatabaseSync, version: unknown): asserts version is number {
+  if (typeof version !== 'number') throw new Fault('store_unavailable', 'expected a schema version')
+  const isNew = version === 0 && pragma(db, 'schema_version') === 0
+  if (!isNew && pragma(db, 'application_id') !== APPLICATION_ID) {
+    throw new Fault('store_unavailable', 'the file is not a ledger of Headgate', {
+      retryable: false,
+    })
+  }
+  if (version > SCHEMA_VERSION) {
+    const sentence = `the store has schema ${version} and this program knows ${SCHEMA_VERSION}; use the newer program`
+    throw new Fault('store_newer', sentence, { retryable: false })
+  }
+}
+
+function assertDurable(db: DatabaseSync): void {
+  const isDurable =
+    pragma(db, 'journal_mode') === 'wal' &&
+    pragma(db, 'synchronous') === 2 &&
+    pragma(db, 'foreign_keys') === 1
+  if (!isDurable) {
+    throw new Fault('store_unavailable', 'expected WAL with synchronous FULL and foreign keys', {
+      retryable: false,
+    })
+  }
+}
+
+function createSchema(db: DatabaseSync): void {
+  db.exec(`BEGIN IMMEDIATE;
+    ${SCHEMA}
+    PRAGMA application_id = ${APPLICATION_ID};
+    PRAGMA user_version = ${SCHEMA_VERSION};
+    COMMIT;`)
+}
+
+/** SQLite's primary result code (https://www.sqlite.org/rescode.html), if the error is SQLite's. */
+function resultCode(error: unknown): number | undefined {
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined
+  return typeof code === 'number' ? code & 0xff : undefined
+}
+
+const isBusy = (error: unknown): boolean => [5, 6].includes(resultCode(error) ?? 0)
+
+/** SQLITE_CONSTRAINT and SQLITE_MISMATCH: the rules and the tables disagree, which is never the disk's doing. */
+const isConstraint = (error: unknown): boolean => [19, 20].includes(resultCode(error) ?? 0)
+
+/** What SQLite threw, as a fault of ours; anything else is passed on as it is. */
+export function asFault(error: unknown): unknown {
+  if (error instanceof Fault || resultCode(error) === undefined) return error
+  if (isConstraint(error)) {
+    return new Fault('ledger_corrupt', 'a constraint of the store refused a change', {
+      retryable: false,
+      cause: error,
+    })
+  }
+  return new Fault('store_unavailable', 'the store cannot be opened and written', { cause: error })
+}

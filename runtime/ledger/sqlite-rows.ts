@@ -1,0 +1,218 @@
+/** The embedded store's lookups and its one way of writing: a whole draft, inside the caller's transaction. */
+import type { NodeId, OrganisationId, PaymentId, RunId } from '../core/ids.ts'
+import type { Page } from '../core/ledger.ts'
+import type {
+  EventRecord,
+  FeedEntry,
+  Head,
+  HoldRecord,
+  NodeRecord,
+  PaymentRecord,
+  RunRecord,
+  StreamId,
+} from '../core/records.ts'
+import type { Draft, Key, Load, Loaded, LoadKind } from './draft.ts'
+import type { HoldQuery, PaymentQuery, Rows } from './reads.ts'
+import type { Database, Row, Value } from './sqlite-database.ts'
+import { eventOf, loadDocument, record, saveDocument, text, whole } from './sqlite-documents.ts'
+
+const INSERT_EVENT = `INSERT INTO events (organisation, stream, seq, prev, hash, body)
+  VALUES (?, ?, ?, ?, ?, ?)`
+
+const INSERT_FEED = `INSERT INTO feed (organisation, run, position, stream, seq)
+  VALUES (?, ?, ?, ?, ?)`
+
+const LAST_POSITION = `SELECT coalesce(max(position), 0) AS position FROM feed
+  WHERE organisation = ? AND run = ?`
+
+const FEED = `SELECT feed.position, events.stream, events.seq, events.hash, events.body
+  FROM feed JOIN events USING (organisation, stream, seq)
+  WHERE feed.organisation = ? AND feed.run = ? AND feed.position > ?
+  ORDER BY feed.position LIMIT ?`
+
+const HEADS = `SELECT node AS stream, head_seq AS seq, head_hash AS hash
+  FROM accounts JOIN nodes ON nodes.organisation = accounts.organisation
+    AND nodes.id = accounts.node
+  WHERE accounts.organisation = ?`
+
+const SUBMITTED = `SELECT payments.id, nodes.record FROM payments
+  JOIN nodes ON nodes.organisation = payments.organisation AND nodes.id = payments.node
+  WHERE payments.organisation = ? AND payments.state = 'submitted'
+  ORDER BY payments.ordinal`
+
+/** `?, ?, …`, one for each. */
+const places = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
+
+export class SqliteRows implements Rows {
+  readonly #db: Database
+  readonly #organisation: OrganisationId
+
+  constructor(db: Database, organisation: OrganisationId) {
+    this.#db = db
+    this.#organisation = organisation
+  }
+
+  readonly load: Load = <K extends LoadKind>(key: Key<K>) =>
+    this.#view(key) as Loaded<K> | undefined
+
+  /** Writes a draft; returns the runs whose feeds grew, with their last positions. */
+  apply(draft: Draft): ReadonlyMap<RunId, number> {
+    for (const write of draft.writes) saveDocument(this.#db, this.#organisation, write)
+    const grown = new Map<RunId, number>()
+    for (const { stream, seq, prev, hash, body, run } of draft.events) {
+      this.#db.run(INSERT_EVENT, this.#organisation, stream, seq, prev, hash, body)
+      if (run === undefined) continue
+      const position = (grown.get(run) ?? this.#lastPosition(run)) + 1
+      this.#db.run(INSERT_FEED, this.#organisation, run, position, stream, seq)
+      grown.set(run, position)
+    }
+    return grown
+  }
+
+  runs({ after, limit }: Page): readonly RunRecord[] {
+    const below =
+      after === undefined
+        ? ''
+        : 'AND ordinal < (SELECT ordinal FROM runs WHERE organisation = ? AND id = ?)'
+    const values = after === undefined ? [] : [this.#organisation, after]
+    return this.#all(
+      `SELECT record FROM runs WHERE organisation = ? ${below} ORDER BY ordinal DESC LIMIT ?`,
+      [...values, limit],
+      record<RunRecord>,
+    )
+  }
+
+  nodes(run: RunId): readonly NodeId[] {
+    return this.#all(
+      'SELECT id FROM nodes WHERE organisation = ? AND run = ? ORDER BY ordinal',
+      [run],
+      (row) => text(row, 'id') as NodeId,
+    )
+  }
+
+  children(node: NodeId): readonly NodeId[] {
+    return this.#all(
+      'SELECT id FROM nodes WHERE organisation = ? AND parent = ? ORDER BY ordinal',
+      [node],
+      (row) => text(row, 'id') as NodeId,
+    )
+  }
+
+  latestPayment(node: NodeId): PaymentRecord | undefined {
+    return this.#all(
+      `SELECT record FROM payments WHERE organisation = ? AND node = ?
+       ORDER BY ordinal DESC LIMIT 1`,
+      [node],
+      record<PaymentRecord>,
+    )[0]
+  }
+
+  holdsOf(payment: PaymentId): readonly HoldRecord[] {
+    return this.#all(
+      'SELECT record FROM holds WHERE organisation = ? AND payment = ?',
+      [payment],
+      record<HoldRecord>,
+    )
+  }
+
+  payments(query: PaymentQuery): readonly PaymentRecord[] {
+    return this.#list('payments', 'created_at, ordinal', query, record<PaymentRecord>)
+  }
+
+  holds(query: HoldQuery): readonly HoldRecord[] {
+    return this.#list('holds', 'expires_at, id', query, record<HoldRecord>)
+  }
+
+  events(stream: StreamId, after: number, limit: number): readonly EventRecord[] {
+    return this.#all(
+      `SELECT stream, seq, hash, body FROM events
+       WHERE organisation = ? AND stream = ? AND seq > ? ORDER BY seq LIMIT ?`,
+      [stream, after, limit],
+      eventOf,
+    )
+  }
+
+  feed(run: RunId, after: number, limit: number): readonly FeedEntry[] {
+    return this.#all(FEED, [run, after, limit], (row) => ({
+      ...eventOf(row),
+      position: whole(row, 'position'),
+    }))
+  }
+
+  heads(run?: RunId): readonly { stream: StreamId; head: Head }[] {
+    const nodes = this.#all(
+      `${HEADS} ${run === undefined ? '' : 'AND nodes.run = ?'} ORDER BY nodes.ordinal`,
+      run === undefined ? [] : [run],
+      (row) => ({
+        stream: text(row, 'stream') as StreamId,
+        head: { seq: whole(row, 'seq'), hash: text(row, 'hash') },
+      }),
+    )
+    const head = this.load({ doc: 'gatewayHead', id: [] })
+    return run === undefined && head ? [{ stream: 'gateway', head }, ...nodes] : nodes
+  }
+
+  #list<T>(
+    table: 'payments' | 'holds',
+    order: string,
+    query: { run?: RunId; states?: readonly string[]; limit: number },
+    read: (row: Row) => T,
+  ): readonly T[] {
+    const { run, states, limit } = query
+    if (states?.length === 0) return []
+    const ofRun = run === undefined ? '' : 'AND run = ?'
+    const inState = states === undefined ? '' : `AND state IN (${places(states)})`
+    return this.#all(
+      `SELECT record FROM ${table} WHERE organisation = ? ${ofRun} ${inState}
+       ORDER BY ${order} LIMIT ?`,
+      [...(run === undefined ? [] : [run]), ...(states ?? []), limit],
+      read,
+    )
+  }
+
+  #all<T>(sql: string, values: readonly Value[], read: (row: Row) => T): T[] {
+    return this.#db.all(sql, this.#organisation, ...values).map(read)
+  }
+
+  #view({ doc, id }: Key): unknown {
+    const [first = '', second = ''] = id
+    switch (doc) {
+      case 'proofCount':
+        return this.#countProofs(Number(first))
+      case 'openHolds':
+        return this.#count(
+          `SELECT count(*) AS count FROM holds
+           WHERE organisation = ? AND run = ? AND state = 'open' AND expires_at > ?`,
+          [first, Number(second)],
+        )
+      case 'submittedBelow':
+        return this.#submittedBelow(first as StreamId)
+      default:
+        return loadDocument(this.#db, this.#organisation, { doc, id })
+    }
+  }
+
+  /** Forgets what has expired: a proof older than its age is refused before anyone looks for it. */
+  #countProofs(now: number): number {
+    const forget = 'DELETE FROM proofs WHERE organisation = ? AND expires_at < ?'
+    this.#db.run(forget, this.#organisation, now)
+    return this.#count('SELECT count FROM proof_counts WHERE organisation = ?', [])
+  }
+
+  #count(sql: string, values: readonly Value[]): number {
+    return this.#all(sql, values, (row) => whole(row, 'count'))[0] ?? 0
+  }
+
+  #submittedBelow(node: StreamId): readonly PaymentId[] {
+    return this.#all(SUBMITTED, [], (row) => ({
+      id: text(row, 'id') as PaymentId,
+      path: record<NodeRecord>(row).path,
+    }))
+      .filter(({ path }) => node === 'gateway' || path.includes(node))
+      .map(({ id }) => id)
+  }
+
+  #lastPosition(run: RunId): number {
+    return this.#all(LAST_POSITION, [run], (row) => whole(row, 'position'))[0] ?? 0
+  }
+}

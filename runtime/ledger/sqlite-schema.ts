@@ -1,0 +1,224 @@
+/**
+ * The tables of the embedded store. The organisation stands in every table and every key. What the rules promise is
+ * promised again here as constraints: conservation of money, one claim, one proof, chains that only grow.
+ */
+
+/** Written to `user_version`; a file with a higher one was made by a newer program. */
+export const SCHEMA_VERSION = 1
+
+/** `HDGT`: tells a ledger from any other SQLite file. */
+export const APPLICATION_ID = 0x48444754
+
+export const SCHEMA = `
+CREATE TABLE runs (
+  organisation TEXT NOT NULL,
+  id TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  principal TEXT NOT NULL,
+  jti TEXT NOT NULL,
+  state TEXT NOT NULL
+    CHECK (state IN ('running', 'cancelling', 'completed', 'failed', 'cancelled')),
+  record TEXT NOT NULL CHECK (json_valid(record)),
+  PRIMARY KEY (organisation, id),
+  UNIQUE (organisation, ordinal),
+  UNIQUE (organisation, principal, jti)
+) STRICT;
+
+CREATE TABLE nodes (
+  organisation TEXT NOT NULL,
+  id TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  run TEXT NOT NULL,
+  parent TEXT NOT NULL,
+  record TEXT NOT NULL CHECK (json_valid(record)),
+  PRIMARY KEY (organisation, id),
+  UNIQUE (organisation, ordinal),
+  FOREIGN KEY (organisation, run) REFERENCES runs (organisation, id)
+) STRICT;
+CREATE INDEX nodes_of_run ON nodes (organisation, run, ordinal);
+CREATE INDEX nodes_of_parent ON nodes (organisation, parent, ordinal);
+
+CREATE TABLE accounts (
+  organisation TEXT NOT NULL,
+  node TEXT NOT NULL,
+  run TEXT NOT NULL,
+  ceiling INTEGER NOT NULL,
+  available INTEGER NOT NULL CHECK (available >= 0),
+  reserved INTEGER NOT NULL CHECK (reserved >= 0),
+  spent INTEGER NOT NULL CHECK (spent >= 0),
+  allotted INTEGER NOT NULL CHECK (allotted >= 0),
+  nodes_left INTEGER NOT NULL CHECK (nodes_left >= 0),
+  children INTEGER NOT NULL CHECK (children >= 0),
+  open_children INTEGER NOT NULL CHECK (open_children BETWEEN 0 AND children),
+  head_seq INTEGER NOT NULL CHECK (head_seq >= 1),
+  head_hash TEXT NOT NULL CHECK (length(head_hash) = 43),
+  PRIMARY KEY (organisation, node),
+  FOREIGN KEY (organisation, node) REFERENCES nodes (organisation, id),
+  CHECK (ceiling = available + reserved + spent + allotted)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE standings (
+  organisation TEXT NOT NULL,
+  node TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('live', 'frozen', 'revoked', 'closing', 'closed')),
+  version INTEGER NOT NULL CHECK (version >= 1),
+  PRIMARY KEY (organisation, node)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tokens (
+  organisation TEXT NOT NULL,
+  node TEXT NOT NULL,
+  token TEXT NOT NULL,
+  PRIMARY KEY (organisation, node)
+) STRICT;
+
+CREATE TABLE payments (
+  organisation TEXT NOT NULL,
+  id TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  run TEXT NOT NULL,
+  node TEXT NOT NULL,
+  state TEXT NOT NULL
+    CHECK (state IN ('reserved', 'submitted', 'settled', 'released', 'unknown')),
+  amount INTEGER NOT NULL CHECK (amount >= 1),
+  created_at INTEGER NOT NULL CHECK (created_at >= 0),
+  record TEXT NOT NULL CHECK (json_valid(record)),
+  PRIMARY KEY (organisation, id),
+  UNIQUE (organisation, ordinal),
+  FOREIGN KEY (organisation, node) REFERENCES nodes (organisation, id)
+) STRICT;
+CREATE INDEX payments_of_node ON payments (organisation, node, ordinal);
+CREATE INDEX payments_of_run ON payments (organisation, run, created_at, ordinal);
+CREATE INDEX payments_by_state ON payments (organisation, state, created_at, ordinal);
+
+CREATE TABLE claims (
+  organisation TEXT NOT NULL,
+  issuer TEXT NOT NULL,
+  jti TEXT NOT NULL,
+  payment TEXT NOT NULL,
+  PRIMARY KEY (organisation, issuer, jti)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE proofs (
+  organisation TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  jti TEXT NOT NULL,
+  attempt TEXT NOT NULL,
+  expires_at INTEGER NOT NULL CHECK (expires_at >= 0),
+  PRIMARY KEY (organisation, holder, jti)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX proofs_by_expiry ON proofs (organisation, expires_at);
+
+CREATE TABLE proof_counts (
+  organisation TEXT NOT NULL PRIMARY KEY,
+  count INTEGER NOT NULL CHECK (count >= 0)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER proofs_counted AFTER INSERT ON proofs BEGIN
+  INSERT INTO proof_counts (organisation, count) VALUES (NEW.organisation, 1)
+    ON CONFLICT (organisation) DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER proofs_forgotten AFTER DELETE ON proofs BEGIN
+  UPDATE proof_counts SET count = count - 1 WHERE organisation = OLD.organisation;
+END;
+
+CREATE TABLE counters (
+  organisation TEXT NOT NULL,
+  key TEXT NOT NULL,
+  count INTEGER NOT NULL CHECK (count >= 0),
+  amount INTEGER NOT NULL CHECK (amount >= 0),
+  PRIMARY KEY (organisation, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE holds (
+  organisation TEXT NOT NULL,
+  id TEXT NOT NULL,
+  run TEXT NOT NULL,
+  node TEXT NOT NULL,
+  payment TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('open', 'approved', 'refused', 'consumed', 'expired')),
+  expires_at INTEGER NOT NULL CHECK (expires_at >= 0),
+  record TEXT NOT NULL CHECK (json_valid(record)),
+  PRIMARY KEY (organisation, id),
+  FOREIGN KEY (organisation, node) REFERENCES nodes (organisation, id)
+) STRICT;
+CREATE INDEX holds_of_payment ON holds (organisation, payment);
+CREATE INDEX holds_of_run ON holds (organisation, run, state, expires_at);
+CREATE INDEX holds_by_state ON holds (organisation, state, expires_at);
+
+CREATE TABLE steps (
+  organisation TEXT NOT NULL,
+  node TEXT NOT NULL,
+  name TEXT NOT NULL,
+  value TEXT NOT NULL CHECK (json_valid(value)),
+  PRIMARY KEY (organisation, node, name)
+) STRICT;
+
+CREATE TABLE attempts (
+  organisation TEXT NOT NULL,
+  node TEXT NOT NULL,
+  record TEXT NOT NULL CHECK (json_valid(record)),
+  PRIMARY KEY (organisation, node)
+) STRICT;
+
+CREATE TABLE gateway_heads (
+  organisation TEXT NOT NULL PRIMARY KEY,
+  seq INTEGER NOT NULL CHECK (seq >= 1),
+  hash TEXT NOT NULL CHECK (length(hash) = 43)
+) STRICT;
+
+CREATE TABLE events (
+  organisation TEXT NOT NULL,
+  stream TEXT NOT NULL,
+  seq INTEGER NOT NULL CHECK (seq >= 1),
+  prev TEXT NOT NULL CHECK (length(prev) = 43),
+  hash TEXT NOT NULL CHECK (length(hash) = 43),
+  body TEXT NOT NULL CHECK (json_valid(body)),
+  PRIMARY KEY (organisation, stream, seq),
+  UNIQUE (organisation, stream, prev)
+) STRICT;
+CREATE TRIGGER events_continue BEFORE INSERT ON events BEGIN
+  SELECT RAISE(ABORT, 'an event must continue its stream')
+  WHERE NEW.seq <> 1 + (
+      SELECT coalesce(max(seq), 0) FROM events
+      WHERE organisation = NEW.organisation AND stream = NEW.stream
+    )
+    OR (NEW.seq > 1 AND NEW.prev <> (
+      SELECT hash FROM events
+      WHERE organisation = NEW.organisation AND stream = NEW.stream AND seq = NEW.seq - 1
+    ));
+END;
+CREATE TRIGGER events_unchanged BEFORE UPDATE ON events BEGIN
+  SELECT RAISE(ABORT, 'an event is never changed');
+END;
+CREATE TRIGGER events_kept BEFORE DELETE ON events BEGIN
+  SELECT RAISE(ABORT, 'an event is never deleted');
+END;
+
+CREATE TABLE feed (
+  organisation TEXT NOT NULL,
+  run TEXT NOT NULL,
+  position INTEGER NOT NULL CHECK (position >= 1),
+  stream TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (organisation, run, position),
+  FOREIGN KEY (organisation, stream, seq) REFERENCES events (organisation, stream, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER feed_continues BEFORE INSERT ON feed BEGIN
+  SELECT RAISE(ABORT, 'a feed entry must take the next position')
+  WHERE NEW.position <> 1 + (
+    SELECT coalesce(max(position), 0) FROM feed
+    WHERE organisation = NEW.organisation AND run = NEW.run
+  );
+END;
+CREATE TRIGGER feed_unchanged BEFORE UPDATE ON feed BEGIN
+  SELECT RAISE(ABORT, 'a feed entry is never changed');
+END;
+CREATE TRIGGER feed_kept BEFORE DELETE ON feed BEGIN
+  SELECT RAISE(ABORT, 'a feed entry is never deleted');
+END;
+
+CREATE TABLE pings (
+  organisation TEXT NOT NULL PRIMARY KEY,
+  count INTEGER NOT NULL
+) STRICT;
+`

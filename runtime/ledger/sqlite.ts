@@ -1,0 +1,139 @@
+/**
+ * The embedded ledger: one SQLite file, one writer thread, every answer durable before it is given. This side keeps
+ * the list of questions that are waiting; a worker that dies fails them all, and every later call, because nobody
+ * can say what it had written.
+ */
+import { Worker } from 'node:worker_threads'
+import { Fault } from '../core/errors.ts'
+import type { OrganisationId } from '../core/ids.ts'
+import type { Ledger } from '../core/ledger.ts'
+import { feedListeners, ledgerOf } from './reads.ts'
+import {
+  errorOf,
+  type Hello,
+  type Outcome,
+  type Reply,
+  type Request,
+  type WorkerOptions,
+} from './sqlite-protocol.ts'
+
+export interface SqliteLedgerOptions {
+  /** The file; its folder must exist. `-wal`, `-shm` and `.lock` files stand beside it. */
+  readonly path: string
+  readonly organisation: OrganisationId
+  /** How long to wait for a process that is just ending to let go of the file; 1 s by default. */
+  readonly lockMs?: number
+  /** The file may grow to this many pages of 4 KiB; then the store refuses, as on a full disk. */
+  readonly maxPages?: number
+  /** How the worker is started; a test may keep hold of it. */
+  readonly spawn?: (options: WorkerOptions) => Worker
+}
+
+const spawnWorker = (workerData: WorkerOptions): Worker =>
+  new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+    workerData,
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  })
+
+/**
+ * Opens or creates the file. Throws Fault `store_newer` for a file of a newer program, `store_locked` while another
+ * process has it open, `store_unavailable` where it cannot be written.
+ */
+export async function openSqliteLedger(options: SqliteLedgerOptions): Promise<Ledger> {
+  const { path, organisation, lockMs = 1_000, maxPages, spawn = spawnWorker } = options
+  const worker = spawn({
+    path,
+    organisation,
+    lockMs,
+    ...(maxPages === undefined ? {} : { maxPages }),
+  })
+  const line = new Line(worker)
+  await line.opened
+  return ledgerOf({
+    execute: (name, input) => line.ask({ kind: 'execute', name, input } as Request),
+    read: (name, ...args) => line.ask({ kind: 'read', name, args } as Request),
+    onFeed: line.onFeed,
+    ping: () => line.ask({ kind: 'ping' }),
+    close: () => line.close(),
+  })
+}
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Questions and answers between this thread and the worker. */
+class Line {
+  readonly opened: Promise<void>
+  readonly #worker: Worker
+  readonly #listeners = feedListeners()
+  readonly #waiting = new Map<number, Waiting>()
+  readonly #ended: Promise<void>
+  #asked = 0
+  #broken: Fault | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(worker: Worker) {
+    this.#worker = worker
+    this.#ended = new Promise((resolve) => worker.once('exit', () => resolve()))
+    worker.once('error', (cause) =>
+      this.#break(
+        new Fault('store_unavailable', 'the ledger worker failed', { retryable: false, cause }),
+      ),
+    )
+    worker.once('exit', () =>
+      this.#break(
+        new Fault('store_unavailable', 'the ledger worker has ended', { retryable: false }),
+      ),
+    )
+    this.opened = new Promise((resolve, reject) => {
+      this.#waiting.set(0, { resolve: () => resolve(), reject })
+    })
+    worker.once('message', (hello: Hello) => {
+      const outcome: Outcome = 'ready' in hello ? { value: undefined } : hello
+      this.#settle(0, outcome)
+      worker.on('message', (reply: Reply) => this.#take(reply))
+    })
+  }
+
+  get onFeed(): Ledger['onFeed'] {
+    return this.#listeners.on
+  }
+
+  ask<T>(request: Request): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.#broken) throw this.#broken
+      if (this.#closing) throw new Fault('store_unavailable', 'the ledger is closed')
+      this.#asked += 1
+      const id = this.#asked
+      this.#worker.postMessage({ ...request, id })
+      this.#waiting.set(id, { resolve: (value) => resolve(value as T), reject })
+    })
+  }
+
+  /** Waits for everything asked before, then for the worker's end. */
+  close(): Promise<void> {
+    if (this.#broken) return this.#ended
+    this.#closing ??= this.ask<void>({ kind: 'close' }).then(() => this.#ended)
+    return this.#closing
+  }
+
+  #take({ answers, grown }: Reply): void {
+    for (const { id, outcome } of answers) this.#settle(id, outcome)
+    for (const [run, position] of grown) this.#listeners.tell(run, position)
+  }
+
+  #settle(id: number, outcome: Outcome): void {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if ('failure' in outcome) waiting?.reject(errorOf(outcome.failure))
+    else waiting?.resolve(outcome.value)
+  }
+
+  #break(fault: Fault): void {
+    this.#broken ??= fault
+    for (const { reject } of this.#waiting.values()) reject(this.#broken)
+    this.#waiting.clear()
+  }
+}
