@@ -60,6 +60,13 @@ export const rootNodeIdOf = (run: RunId): NodeId => `nd_${derive('root', run)}`
 export const childNodeIdOf = (parent: NodeId, step: string): NodeId =>
   `nd_${derive('child', parent, step)}`
 
+/**
+ * The id that is allotted to the `index`-th node (from 0) which an outside planner makes below `parent`: derived, so
+ * that a planner can work it out alone and nobody can take the id of a node elsewhere.
+ */
+export const allottedNodeIdOf = (parent: NodeId, index: number): NodeId =>
+  childNodeIdOf(parent, `outside-${index}`)
+
 /** The same leaf with the same quote is the same payment, whoever retries it. */
 export const paymentIdOf = (leaf: NodeId, quote: Digest): PaymentId =>
   `pay_${derive('payment', leaf, quote)}`

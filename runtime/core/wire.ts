@@ -39,7 +39,11 @@ export const quoteBody = z.strictObject({
 /** A person's decision names the digest of what the person saw. */
 export const decideBody = z.strictObject({ digest: z.string().min(1).max(80) })
 
-export const registerNodeBody = z.strictObject({ token: z.string().min(1).max(LIMITS.tokenChars) })
+export const registerNodeBody = z.strictObject({
+  token: z.string().min(1).max(LIMITS.tokenChars),
+  /** Of a planner: how many nodes it may make below itself; none if absent. */
+  nodes: z.number().int().min(0).max(LIMITS.nodes).optional(),
+})
 
 export const checkResultSchema = z.strictObject({
   n: z.number().int(),
@@ -208,5 +212,7 @@ export const problemSchema = z.strictObject({
   /** The claim or field that was not accepted; never its value. */
   claim: z.string().optional(),
   detail: z.string().optional(),
+  /** What an agent should do next, where a check refused. */
+  advice: adviceSchema.optional(),
 })
 export type Problem = z.infer<typeof problemSchema>
