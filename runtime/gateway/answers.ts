@@ -1,0 +1,195 @@
+/**
+ * The one place where verdicts and faults become what a caller is told. It says no more than the caller has proved
+ * it may know: before the token and the proof hold, one and the same 401 for everything; after, codes and what to
+ * do next, and never a rule's id, a limit or how long anything took.
+ */
+import {
+  type Advice,
+  CHECKS,
+  type CheckResult,
+  CODES,
+  type Denial,
+  type DenialCode,
+} from '../core/codes.ts'
+import type { Fault, FaultCode } from '../core/errors.ts'
+import type { HoldId, PaymentId } from '../core/ids.ts'
+import type { PaymentRecord } from '../core/records.ts'
+import type { PaymentAnswer, Problem } from '../core/wire.ts'
+
+/** An answer before it is put on a wire. `body` is plain JSON. */
+export interface Answer {
+  readonly status: number
+  readonly type: 'application/json' | 'application/problem+json'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+type Headers = Answer['headers']
+
+export const json = (status: number, body: unknown, headers: Headers = {}): Answer => ({
+  status,
+  type: 'application/json',
+  headers,
+  body,
+})
+
+function problem(
+  status: number,
+  fields: { readonly code: string; readonly title: string; readonly advice?: Advice },
+  headers: Headers = {},
+): Answer {
+  const body: Problem = { type: `urn:headgate:problem:${fields.code}`, status, ...fields }
+  return { status, type: 'application/problem+json', headers, body }
+}
+
+/** RFC 9449 section 7.1 names the challenge. The same bytes whatever was wrong. */
+export const UNAUTHENTICATED: Answer = problem(
+  401,
+  { code: 'unauthenticated', title: 'expected one valid token and a fresh proof by its holder' },
+  { 'www-authenticate': 'DPoP algs="EdDSA"' },
+)
+
+/** A fault of ours is never a denial: the caller may try again, and learns nothing else. */
+export function unavailable(fault: Fault): Answer {
+  return problem(
+    503,
+    {
+      code: 'unavailable',
+      title: 'the gateway cannot decide this now; try again',
+      advice: 'retry',
+    },
+    { 'retry-after': String(retryAfterSeconds(fault.code)) },
+  )
+}
+
+/** How soon another try makes sense. */
+function retryAfterSeconds(code: FaultCode): number {
+  switch (code) {
+    case 'engine_busy':
+    case 'engine_timeout':
+    case 'engine_failed':
+    case 'store_locked':
+      return 1
+    case 'store_unavailable':
+    case 'policy_failed':
+    case 'merchant_unavailable':
+    case 'model_failed':
+    case 'internal':
+      return 5
+    case 'clock_untrusted':
+    case 'rail_unconfigured':
+    case 'config_invalid':
+    case 'store_newer':
+    case 'ledger_corrupt':
+      return 60
+  }
+}
+
+/** 202 for a hold, 401 for what was refused before the caller was known, 403 for every other denial. */
+function statusOf({ verdict, code }: Denial): 202 | 401 | 403 {
+  switch (code) {
+    case 'malformed':
+    case 'too_large':
+    case 'ambiguous':
+    case 'token_invalid':
+    case 'root_unknown':
+    case 'grammar':
+    case 'signer':
+    case 'proof_invalid':
+    case 'proof_replayed':
+      return 401
+    case 'mandate_invalid':
+    case 'expired':
+    case 'revoked':
+    case 'frozen':
+    case 'run_closed':
+    case 'depth':
+    case 'widened':
+    case 'not_a_leaf':
+    case 'capability':
+    case 'quote_invalid':
+    case 'quote_expired':
+    case 'quote_spent':
+    case 'quote_mismatch':
+    case 'payee':
+    case 'policy':
+    case 'approval_required':
+    case 'insufficient':
+    case 'per_payment':
+    case 'window':
+    case 'duplicate':
+    case 'monitor_objects':
+    case 'monitor_unavailable':
+      return verdict === 'hold' ? 202 : 403
+  }
+}
+
+function reasonOf(code: DenialCode): PaymentAnswer['reason'] {
+  const { check: name, message, advice } = CODES[code]
+  const check = CHECKS.find((spec) => spec.name === name)?.n ?? 0
+  return { check, name, code, message, advice }
+}
+
+/** Durations are the operator's: an agent could time what it may not read. */
+const untimed = (checks: readonly CheckResult[]): CheckResult[] =>
+  checks.map((check) => ({ ...check, ms: 0 }))
+
+/** A payment that was refused, or that waits for a person. */
+export function refusedAnswer(
+  payment: PaymentId,
+  denial: Denial,
+  checks: readonly CheckResult[],
+  hold?: HoldId,
+): Answer {
+  const status = statusOf(denial)
+  if (status === 401) return UNAUTHENTICATED
+  const body: PaymentAnswer = {
+    paymentId: payment,
+    verdict: denial.verdict,
+    reason: reasonOf(denial.code),
+    checks: untimed(checks),
+    ...(hold === undefined ? {} : { holdId: hold }),
+  }
+  return json(status, body)
+}
+
+/** A payment that was let through, in whatever state the rail's word has put it; `receipt` once settled. */
+export function allowedAnswer(
+  { id, state, checks }: PaymentRecord,
+  { receipt, replayed = false }: { receipt?: string | undefined; replayed?: boolean } = {},
+): Answer {
+  const body: PaymentAnswer = {
+    paymentId: id,
+    verdict: 'allow',
+    state,
+    checks: untimed(checks),
+    ...(receipt === undefined ? {} : { receipt }),
+  }
+  return json(200, body, replayed ? { 'idempotent-replayed': 'true' } : {})
+}
+
+/** Another attempt at this payment is on its way; ask again for what came of it. */
+export function inFlightAnswer({ id, state, checks }: PaymentRecord): Answer {
+  const body: PaymentAnswer = { paymentId: id, verdict: 'allow', state, checks: untimed(checks) }
+  return json(409, body, { 'retry-after': '1' })
+}
+
+/** A refusal of anything but a payment. */
+export function deniedAnswer(denial: Denial): Answer {
+  const status = statusOf(denial)
+  if (status === 401) return UNAUTHENTICATED
+  const { message: title, advice } = CODES[denial.code]
+  return problem(403, { code: denial.code, title, advice })
+}
+
+/** What was named in the path is not there, or not the caller's. */
+export const NOT_FOUND: Answer = problem(404, {
+  code: 'not_found',
+  title: 'there is nothing at this address',
+})
+
+/** Something else stands where the caller wanted to write. */
+export const CONFLICT: Answer = problem(409, {
+  code: 'conflict',
+  title: 'the state has moved on; read it again',
+})

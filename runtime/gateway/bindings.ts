@@ -1,0 +1,32 @@
+/** Payees and the accounts that the operator bound them to. */
+import { type Digest, type PayeeId, sha256 } from '../core/ids.ts'
+import { canonicalJson } from '../core/json.ts'
+
+/** A registered destination of money; `accounts` by the rail's name. */
+export interface Payee {
+  readonly id: PayeeId
+  /** For people. */
+  readonly name: string
+  readonly accounts: Readonly<Record<string, string>>
+}
+
+export interface Binding {
+  readonly name: string
+  readonly account: string
+  /** What a run pins: changes whenever the rail or the account does. */
+  readonly digest: Digest
+}
+
+export type Bindings = ReadonlyMap<PayeeId, Binding>
+
+/** The payees that have an account on this rail. */
+export function bindingsOf(payees: readonly Payee[], rail: string): Bindings {
+  return new Map(
+    payees.flatMap(({ id, name, accounts }) => {
+      const account = Object.hasOwn(accounts, rail) ? accounts[rail] : undefined
+      if (account === undefined) return []
+      const digest = sha256(canonicalJson({ payee: id, rail, account }))
+      return [[id, { name, account, digest }] as const]
+    }),
+  )
+}

@@ -1,0 +1,18 @@
+/** Check 7: no rule of the operator forbids the payment, and where one asks for a person, that person has said yes. */
+import { deny, hold } from '../../core/codes.ts'
+import type { Attempt } from '../attempt.ts'
+import type { Facts, Judgement } from '../facts.ts'
+
+/** Stands where a rule's id would: a person was asked and said no. */
+export const REFUSED_BY_PERSON = 'refused_by_person'
+
+export function policy({ operation }: Attempt, { policy: facts, approved }: Facts): Judgement {
+  if (operation !== 'pay') return 'not-applicable'
+  if (facts === undefined) return deny('policy')
+  const { verdicts } = facts.decision
+  const forbids = verdicts.find(({ effect }) => effect !== 'hold')
+  if (forbids !== undefined) return deny('policy', forbids.rule)
+  if (facts.refusedByPerson) return deny('policy', REFUSED_BY_PERSON)
+  const asks = verdicts[0]
+  return asks === undefined || approved === true ? undefined : hold('approval_required', asks.rule)
+}

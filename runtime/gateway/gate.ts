@@ -1,0 +1,100 @@
+/** What the gateway is made of: the ports it is given, the operator's facts, and what follows from both. */
+import type { KeyObject } from 'node:crypto'
+import type { GatewaySigner } from '../audit/signer.ts'
+import type { HolderKeys, TokenEngine } from '../core/engine.ts'
+import type { Fault } from '../core/errors.ts'
+import type { MerchantId, OrganisationId, PayeeId, PaymentId } from '../core/ids.ts'
+import type { Monitor, Policy } from '../core/judges.ts'
+import type { Ledger } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
+import type { Agent } from '../core/mandate.ts'
+import type { Merchants } from '../core/merchants.ts'
+import type { Rail } from '../core/rail.ts'
+import type { Clock } from '../core/time.ts'
+import { type Bindings, bindingsOf, type Payee } from './bindings.ts'
+import { type RefusalCounts, refusalCounts } from './counts.ts'
+import type { Principal, Trust } from './mandates.ts'
+import { assertNine, CHECK_LIST, type Check } from './pipeline.ts'
+
+/** The operator's configuration, as far as the gateway needs it. */
+export interface GatewayFacts {
+  readonly organisation: OrganisationId
+  readonly gatewayId: string
+  /** Origin under which holders reach this gateway, without a final slash: what a proof's URL begins with. */
+  readonly gatewayUrl: string
+  readonly principals: readonly Principal[]
+  readonly payees: readonly Payee[]
+  readonly railName: string
+  /** For mandates that name no agent; `scripted` if absent. */
+  readonly agent?: Agent
+}
+
+/** How long things may take; each falls back to `LIMITS`. Shorter in tests, never longer in operation. */
+export interface Timings {
+  readonly submitStartMs: number
+  readonly railMs: number
+  readonly monitorMs: number
+  readonly holdSeconds: number
+}
+
+export const TIMINGS: Timings = {
+  submitStartMs: LIMITS.submitStartMs,
+  railMs: LIMITS.railMs,
+  monitorMs: LIMITS.monitorMs,
+  holdSeconds: LIMITS.holdSeconds,
+}
+
+/** Something that a person must look at, and that no answer to an agent may tell. */
+export interface Alarm {
+  readonly kind: 'rail_amount' | 'rail_currency'
+  readonly payment: PaymentId
+}
+
+export interface GatewayDeps {
+  readonly facts: GatewayFacts
+  readonly ledger: Ledger
+  readonly engine: TokenEngine
+  readonly holderKeys: HolderKeys
+  readonly policy: Policy
+  /** Absent: check 9 does not apply. */
+  readonly monitor?: Monitor | undefined
+  readonly rail: Rail
+  readonly merchants: Merchants
+  readonly clock: Clock
+  /** The gateway's own key, which signs receipts and seals. */
+  readonly signing: { readonly kid: string; readonly key: KeyObject }
+  readonly timings?: Partial<Timings>
+  /** The nine checks; `CHECK_LIST` if absent. An evaluation composes one of them with a pass. */
+  readonly checks?: readonly Check[]
+  /** Told of every fault that becomes a 503. Must not throw. */
+  readonly onFault?: (fault: Fault) => void
+  /** Told of what a person must look at. Must not throw. */
+  readonly onAlarm?: (alarm: Alarm) => void
+}
+
+/** The assembled gateway, as its own files see it. */
+export interface Gate extends Omit<GatewayDeps, 'timings' | 'checks'> {
+  readonly timings: Timings
+  readonly checks: readonly Check[]
+  readonly bindings: Bindings
+  readonly signer: GatewaySigner
+  readonly trust: Trust
+  readonly counts: RefusalCounts
+}
+
+export function assemble(deps: GatewayDeps): Gate {
+  const { facts, checks = CHECK_LIST } = deps
+  assertNine(checks)
+  return {
+    ...deps,
+    checks,
+    timings: { ...TIMINGS, ...deps.timings },
+    signer: { ...deps.signing, gateway: facts.gatewayId },
+    bindings: bindingsOf(facts.payees, facts.railName),
+    trust: { gatewayId: facts.gatewayId, principals: facts.principals },
+    counts: refusalCounts(),
+  }
+}
+
+/** A merchant's shop front and its destination of money carry the same id in the operator's registry. */
+export const payeeOf = (merchant: MerchantId): PayeeId => merchant

@@ -1,0 +1,122 @@
+/**
+ * The gateway: every door that money or authority goes through, over the ports it is given. Agents' doors answer with
+ * what goes on the wire and never throw; principals' and operators' doors answer with typed results and throw
+ * Rejected for input that cannot be accepted and Fault for what broke on our side.
+ */
+import { Fault, Rejected } from '../core/errors.ts'
+import type { NodeId, RunId } from '../core/ids.ts'
+import { nowSeconds } from '../core/time.ts'
+import { type Answer, unavailable } from './answers.ts'
+import type { RawRequest } from './attempt.ts'
+import { cancelRun } from './finish.ts'
+import { assemble, type Gate, type GatewayDeps } from './gate.ts'
+import { closeNode, registerNode } from './nodes.ts'
+import {
+  type CancelledRun,
+  type ClosedNode,
+  cancelSigned,
+  closeByOperator,
+  type DecidedHold,
+  decideHold,
+  type HoldDecision,
+  type StandingResult,
+  setStanding,
+} from './operate.ts'
+import { pay } from './pay.ts'
+import { admitReader, type Reader } from './read.ts'
+import { type CreatedRun, createRun } from './runs.ts'
+import { quote, search } from './search.ts'
+import { type Swept, sweep } from './sweep.ts'
+
+export interface Gateway {
+  /** `POST /payments`, by a leaf. */
+  pay(raw: RawRequest): Promise<Answer>
+  /** `POST /search`, by a looker. */
+  search(raw: RawRequest): Promise<Answer>
+  /** `POST /quotes`, by a looker. */
+  quote(raw: RawRequest): Promise<Answer>
+  /** `POST /runs/{run}/nodes`, by an outside planner. */
+  registerNode(run: RunId, raw: RawRequest): Promise<Answer>
+  /** `POST /runs/{run}/nodes/{node}/close`, by an outside planner. */
+  closeNode(run: RunId, node: NodeId, raw: RawRequest): Promise<Answer>
+  /** Reads by a planner: which subtree it may see, or what to answer instead. */
+  admitReader(raw: RawRequest): Promise<Reader>
+
+  /** `POST /runs`: the mandate's signature is the authentication. */
+  createRun(mandate: string): Promise<CreatedRun>
+  /** Cancels on a principal's `cancel+jwt`. */
+  cancelSigned(run: RunId, cancel: string): Promise<CancelledRun>
+
+  cancel(run: RunId, by: string): Promise<CancelledRun>
+  /** `gateway` stops everything. The result lists the payments that were on their way. */
+  freeze(node: NodeId | 'gateway', by: string): Promise<StandingResult>
+  resume(node: NodeId | 'gateway', by: string): Promise<StandingResult>
+  revoke(node: NodeId, by: string): Promise<StandingResult>
+  close(node: NodeId, by: string): Promise<ClosedNode>
+  approve(decision: HoldDecision): Promise<DecidedHold>
+  refuse(decision: HoldDecision): Promise<DecidedHold>
+
+  /** Closes what expired, was revoked or cancelled; call it every few seconds. */
+  sweep(): Promise<Swept>
+  /** Writes what checks 1 and 2 refused since the last time; call it every minute and at shutdown. */
+  flushCounts(): Promise<void>
+  /** Refusals by checks 1 and 2 that were not flushed yet, by code. */
+  pendingCounts(): ReadonlyMap<string, number>
+}
+
+export function createGateway(deps: GatewayDeps): Gateway {
+  const gate = assemble(deps)
+  return {
+    pay: (raw) => answering(gate, () => pay(gate, raw)),
+    search: (raw) => answering(gate, () => search(gate, raw)),
+    quote: (raw) => answering(gate, () => quote(gate, raw)),
+    registerNode: (run, raw) => answering(gate, () => registerNode(gate, run, raw)),
+    closeNode: (run, node, raw) => answering(gate, () => closeNode(gate, run, node, raw)),
+    admitReader: async (raw) => {
+      try {
+        return await admitReader(gate, raw)
+      } catch (error) {
+        return { ok: false, answer: unavailable(report(gate, error)) }
+      }
+    },
+    createRun: (mandate) => throwing(gate, () => createRun(gate, mandate)),
+    cancelSigned: (run, cancel) => throwing(gate, () => cancelSigned(gate, run, cancel)),
+    cancel: (run, by) => throwing(gate, () => cancelRun(gate, run, by)),
+    freeze: (node, by) => throwing(gate, () => setStanding(gate, node, 'frozen', by)),
+    resume: (node, by) => throwing(gate, () => setStanding(gate, node, 'live', by)),
+    revoke: (node, by) => throwing(gate, () => setStanding(gate, node, 'revoked', by)),
+    close: (node, by) => throwing(gate, () => closeByOperator(gate, node, by)),
+    approve: (of) => throwing(gate, () => decideHold(gate, { ...of, decision: 'approved' })),
+    refuse: (of) => throwing(gate, () => decideHold(gate, { ...of, decision: 'refused' })),
+    sweep: () => throwing(gate, () => sweep(gate)),
+    flushCounts: () => throwing(gate, () => gate.counts.flush(gate.ledger, nowSeconds(gate.clock))),
+    pendingCounts: () => new Map(gate.counts.pending),
+  }
+}
+
+/** Whatever was thrown is ours and not the caller's: 503, never a verdict. */
+async function answering(gate: Gate, act: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await act()
+  } catch (error) {
+    return unavailable(report(gate, error))
+  }
+}
+
+async function throwing<T>(gate: Gate, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    if (error instanceof Rejected) throw error
+    throw report(gate, error)
+  }
+}
+
+function report(gate: Gate, error: unknown): Fault {
+  const fault =
+    error instanceof Fault
+      ? error
+      : new Fault('internal', 'something threw what it should not', { cause: error })
+  gate.onFault?.(fault)
+  return fault
+}

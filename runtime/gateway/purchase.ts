@@ -1,0 +1,141 @@
+/** One payment that a known caller asks for: what the quote, the mandate, the chain and the configuration say of it. */
+import { type Digest, type PaymentId, paymentIdOf, railKeyOf } from '../core/ids.ts'
+import type { PaymentFacts, PolicyDecision } from '../core/judges.ts'
+import type { Mandate } from '../core/mandate.ts'
+import type { Quote } from '../core/quote.ts'
+import type { PaymentRecord } from '../core/records.ts'
+import { type Seconds, seconds } from '../core/time.ts'
+import type { Binding } from './bindings.ts'
+import { asksAbout, type Card } from './cards.ts'
+import { type CountedUse, ruleCounters, ruleCounts, ruleUses, windowUses } from './counters.ts'
+import type { QuoteFacts } from './facts.ts'
+import type { Gate } from './gate.ts'
+import type { Caller } from './identify.ts'
+import { isSigned, type ReadQuote } from './quotes.ts'
+
+export interface Purchase {
+  readonly payment: PaymentId
+  readonly claims: Quote
+  readonly quote: Digest
+  readonly binding: Binding
+  readonly mandate: Mandate
+  /** What rules and monitors may read. */
+  readonly facts: PaymentFacts
+  /** The earliest end among mandate, chain and quote. */
+  readonly expiresAtSeconds: Seconds
+}
+
+/** What check 6 reads. */
+export function quoteFacts(gate: Gate, read: ReadQuote): QuoteFacts {
+  const { digest, claims } = read
+  const binding = claims && gate.bindings.get(claims.payee)
+  return {
+    digest,
+    signed: isSigned(read, gate.merchants),
+    ...(claims === undefined ? {} : { claims }),
+    ...(binding === undefined ? {} : { binding: binding.digest }),
+  }
+}
+
+/** Everything that the checks from 7 on need; undefined where a fact is missing without which nothing can be paid. */
+export function purchaseOf(
+  gate: Gate,
+  { node, token, snapshot, facts, attempt }: Caller<unknown>,
+  { claims, digest }: ReadQuote,
+): Purchase | undefined {
+  const binding = claims && gate.bindings.get(claims.payee)
+  const { mandate } = facts
+  if (claims === undefined || binding === undefined || mandate === undefined) return undefined
+  const { blocks } = token
+  const ends = [mandate.exp, claims.exp, ...blocks.map((block) => block.expiresAtSeconds)]
+  const payment = paymentIdOf(node.node, digest)
+  return {
+    payment,
+    claims,
+    quote: digest,
+    binding,
+    mandate,
+    expiresAtSeconds: seconds(Math.min(...ends)),
+    facts: {
+      payee: claims.payee,
+      merchant: claims.iss,
+      currency: claims.currency,
+      amount: claims.amount,
+      lines: claims.lines.map(({ sku, quantity, unitAmount }) => ({ sku, quantity, unitAmount })),
+      recurring: claims.recurring === true,
+      depth: blocks.length - 1,
+      ...(mandate.approvalAbove === undefined ? {} : { approvalAbove: mandate.approvalAbove }),
+      ...ruleCounts(snapshot.counters, snapshot.run.id, claims, attempt.now),
+    },
+  }
+}
+
+export function cardOf(gate: Gate, { snapshot }: Caller<unknown>, purchase: Purchase): Card {
+  const { payment, claims, quote, binding } = purchase
+  return {
+    payment,
+    payee: claims.payee,
+    payeeName: binding.name,
+    account: binding.digest,
+    merchant: claims.iss,
+    amount: claims.amount,
+    currency: claims.currency,
+    lines: claims.lines,
+    path: snapshot.path.map(({ id, label }) => ({ id, label })),
+    quote,
+    policy: gate.policy.version,
+  }
+}
+
+/** A person's yes to exactly this payment, if there is one that was not used yet. */
+export function approvalFor(gate: Gate, caller: Caller<unknown>, purchase: Purchase) {
+  const card = cardOf(gate, caller, purchase)
+  return caller.snapshot.holds.find(
+    (hold) => hold.state === 'approved' && asksAbout(hold, card, caller.attempt.now),
+  )
+}
+
+/** The counters that this payment enters, at `now`: those of the mandate's window and those that a rule counts by. */
+export function countersFor(
+  { snapshot }: Caller<unknown>,
+  { claims, mandate }: Purchase,
+  given: {
+    readonly bounds: PolicyDecision['bounds']
+    readonly approved: boolean
+    readonly now: Seconds
+  },
+): readonly CountedUse[] {
+  const { id } = snapshot.run
+  const keys = ruleCounters(id, claims, given.now)
+  return [
+    ...windowUses(id, mandate.window, given.now),
+    ...ruleUses(given.bounds, keys, given.approved),
+  ]
+}
+
+/** The payment's record as it begins. */
+export function paymentRecord(
+  gate: Gate,
+  { snapshot, node }: Caller<unknown>,
+  purchase: Purchase,
+  rest: Pick<PaymentRecord, 'checks' | 'counters' | 'createdAtSeconds'>,
+): PaymentRecord {
+  const { payment, claims, quote, binding } = purchase
+  return {
+    ...rest,
+    id: payment,
+    run: snapshot.run.id,
+    node: node.node,
+    payee: claims.payee,
+    merchant: claims.iss,
+    quote,
+    quoteJti: claims.jti,
+    lines: claims.lines,
+    currency: claims.currency,
+    amount: claims.amount,
+    state: 'reserved',
+    rail: gate.facts.railName,
+    account: binding.account,
+    railKey: railKeyOf(payment),
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * Asking the rail what became of payments that nobody has ended. Money moves here only on the rail's own word, and no
+ * payment is asked about before its call could no longer begin, would have been answered, and be visible: until
+ * then `absent` proves nothing. Reservations that were never submitted are simply given back.
+ */
+import type { PaymentId } from '../core/ids.ts'
+import type { Ledger } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
+import type { Rail, RailLookup } from '../core/rail.ts'
+import type { PaymentRecord } from '../core/records.ts'
+import { type Clock, nowSeconds } from '../core/time.ts'
+import { within } from './deadline.ts'
+import type { Alarm } from './gate.ts'
+import { recordOutcome } from './outcome.ts'
+
+/** All but `everyMs` protect money; shorter ones are for tests that control rail and clock. */
+export interface ReconcileDelays {
+  /** A call may begin this long after its submit. */
+  readonly submitStartMs: number
+  /** A call has ended this long after it began. */
+  readonly railMs: number
+  /** The rail shows a payment this long after its call; the rail's own declaration if absent. */
+  readonly visibilityMs: number
+  /** A reservation older than this will not be submitted any more. */
+  readonly reservedMs: number
+  /** Between two rounds of `start`. */
+  readonly everyMs: number
+}
+
+export interface ReconcileDeps {
+  readonly ledger: Ledger
+  readonly rail: Rail
+  readonly clock: Clock
+  readonly delays?: Partial<ReconcileDelays>
+  readonly onAlarm?: (alarm: Alarm) => void
+  /** Told of what a round of `start` could not do; the next round tries again. Must not throw. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** What one round did, as payment ids; `waiting` are those that the rail has no word on, oldest first. */
+export interface Round {
+  readonly settled: readonly PaymentId[]
+  readonly released: readonly PaymentId[]
+  readonly waiting: readonly PaymentId[]
+}
+
+export interface Reconciler {
+  /** One round. Throws the first Fault after having tried every payment. */
+  runOnce(): Promise<Round>
+  /** Rounds until `close`; one at a time. */
+  start(): void
+  /** Resolves when no round is under way any more. */
+  close(): Promise<void>
+}
+
+export function createReconciler(deps: ReconcileDeps): Reconciler {
+  const delays: ReconcileDelays = {
+    submitStartMs: LIMITS.submitStartMs,
+    railMs: LIMITS.railMs,
+    visibilityMs: deps.rail.truth.visibilitySeconds * 1000,
+    reservedMs: 60_000,
+    everyMs: 5_000,
+    ...deps.delays,
+  }
+  let timer: NodeJS.Timeout | undefined
+  let isOpen = true
+  let underWay: Promise<unknown> = Promise.resolve()
+  const next = () => {
+    if (!isOpen) return
+    timer = setTimeout(() => {
+      underWay = round(deps, delays).then(next, (error: unknown) => {
+        deps.onError?.(error)
+        next()
+      })
+    }, delays.everyMs)
+  }
+  return {
+    runOnce: () => round(deps, delays),
+    start: next,
+    close: async () => {
+      isOpen = false
+      clearTimeout(timer)
+      await underWay
+    },
+  }
+}
+
+/** Each state has its own list, so that old unknowns that nobody can clear hold up no others. */
+async function round(deps: ReconcileDeps, delays: ReconcileDelays): Promise<Round> {
+  const limit = LIMITS.pageItems
+  const list = (state: PaymentRecord['state']) => deps.ledger.payments({ states: [state], limit })
+  const nowMs = deps.clock.nowMs()
+  const patienceMs = delays.submitStartMs + delays.railMs + delays.visibilityMs
+  const stale = (await list('reserved')).filter(
+    ({ createdAtSeconds }) => nowMs - createdAtSeconds * 1000 > delays.reservedMs,
+  )
+  const silent = [...(await list('submitted')), ...(await list('unknown'))].filter(
+    ({ submittedAtMs }) => submittedAtMs !== undefined && nowMs - submittedAtMs > patienceMs,
+  )
+  const ends: PaymentRecord[] = []
+  const faults: unknown[] = []
+  const each = async (payment: PaymentRecord, end: typeof giveBack) => {
+    try {
+      ends.push(await end(deps, payment, delays))
+    } catch (error) {
+      faults.push(error)
+    }
+  }
+  for (const payment of stale) await each(payment, giveBack)
+  for (const payment of silent) await each(payment, askRail)
+  if (faults.length > 0) throw faults[0]
+  const inState = (...states: PaymentRecord['state'][]) =>
+    ends.filter(({ state }) => states.includes(state)).map(({ id }) => id)
+  return {
+    settled: inState('settled'),
+    released: inState('released'),
+    waiting: inState('submitted', 'unknown'),
+  }
+}
+
+async function giveBack(
+  { ledger, clock }: ReconcileDeps,
+  payment: PaymentRecord,
+  _delays: ReconcileDelays,
+): Promise<PaymentRecord> {
+  const result = await ledger.execute('release', {
+    payment: payment.id,
+    from: 'reserved',
+    reason: 'never_submitted',
+    now: nowSeconds(clock),
+  })
+  // A conflict is an attempt that was submitted after all; it is asked about in its own time.
+  return result.ok ? result.payment : payment
+}
+
+async function askRail(
+  deps: ReconcileDeps,
+  payment: PaymentRecord,
+  { railMs }: ReconcileDelays,
+): Promise<PaymentRecord> {
+  const found = await lookup(deps.rail, payment, railMs)
+  const now = nowSeconds(deps.clock)
+  switch (found.kind) {
+    case 'settled':
+    case 'declined':
+    case 'unknown':
+      return recordOutcome(deps, payment, found, now)
+    case 'absent': {
+      const word = { kind: 'declined', reason: 'absent_at_rail' } as const
+      return recordOutcome(deps, payment, word, now)
+    }
+    // Of a look-up this says only that the question did not get there.
+    case 'notSent':
+      return payment
+  }
+}
+
+async function lookup(rail: Rail, { railKey }: PaymentRecord, ms: number): Promise<RailLookup> {
+  if (!rail.truth.lookupByReference) return { kind: 'unknown', reason: 'no_lookup' }
+  try {
+    const found = await within(rail.lookup(railKey), ms)
+    return found === 'late' ? { kind: 'unknown', reason: 'late' } : found
+  } catch {
+    return { kind: 'unknown', reason: 'lookup_failed' }
+  }
+}

@@ -1,0 +1,131 @@
+/** Recording a refusal or a hold in the caller's own stream, together with the proof that it used up. */
+import { type Denial, deny } from '../core/codes.ts'
+import { holdIdOf, type PaymentId } from '../core/ids.ts'
+import type { ProofUse } from '../core/ledger.ts'
+import type { HoldRecord } from '../core/records.ts'
+import { later, nowSeconds, type Seconds, seconds } from '../core/time.ts'
+import { type Answer, deniedAnswer, refusedAnswer } from './answers.ts'
+import { asksAbout, cardDigest } from './cards.ts'
+import { REFUSED_BY_PERSON } from './checks/07-policy.ts'
+import type { Gate } from './gate.ts'
+import { type Caller, unauthenticated } from './identify.ts'
+import { cardOf, type Purchase } from './purchase.ts'
+import { unexpected } from './unexpected.ts'
+
+/** Stands where a rule's id would: so many questions are open that nobody could read another. */
+const TOO_MANY_HOLDS = 'too_many_open_holds'
+
+interface Recorded {
+  readonly denial: Denial
+  readonly hold?: HoldRecord
+}
+
+/** Refuses a payment, or holds it and says so; `payment` is known as soon as the caller is. */
+export async function refusePayment(
+  gate: Gate,
+  caller: Caller<unknown>,
+  refused: { readonly payment: PaymentId; readonly denial: Denial; readonly purchase?: Purchase },
+): Promise<Answer> {
+  const recorded = await record(gate, caller, refused)
+  if (recorded === 'proof_replayed') return unauthenticated(gate, 'proof_replayed')
+  const { denial, hold } = recorded
+  return refusedAnswer(refused.payment, denial, caller.trial.results(), hold?.id)
+}
+
+/** Refuses anything else that a known caller asked for. */
+export async function refuseRequest(
+  gate: Gate,
+  caller: Caller<unknown>,
+  denial: Denial,
+): Promise<Answer> {
+  const recorded = await record(gate, caller, { denial })
+  if (recorded === 'proof_replayed') return unauthenticated(gate, 'proof_replayed')
+  return deniedAnswer(recorded.denial)
+}
+
+/**
+ * The same attempt's second record: an earlier transaction has used its proof up already, and a ledger takes a proof
+ * that it knows from this attempt for the same command sent again.
+ */
+export function secondRecord<C extends { readonly proof: ProofUse }>(caller: C): C {
+  const { proof } = caller
+  return { ...caller, proof: { ...proof, jti: `${proof.jti}.second` } }
+}
+
+async function record(
+  gate: Gate,
+  caller: Caller<unknown>,
+  refused: { readonly payment?: PaymentId; readonly denial: Denial; readonly purchase?: Purchase },
+): Promise<Recorded | 'proof_replayed'> {
+  const { payment, denial, purchase } = refused
+  const now = nowSeconds(gate.clock)
+  const wanted = denial.verdict === 'hold' && purchase
+  const hold = wanted ? holdFor(gate, caller, { denial, purchase, now }) : undefined
+  const result = await gate.ledger.execute('refuse', {
+    node: caller.node.node,
+    run: caller.snapshot.run.id,
+    denial,
+    checks: caller.trial.results(),
+    proof: caller.proof,
+    ...(payment === undefined ? {} : { payment }),
+    ...(hold === undefined ? {} : { hold }),
+    now,
+  })
+  if (result.ok) return judged(caller, denial, result.hold)
+  if (result.code === 'proof_replayed') return 'proof_replayed'
+  if (result.code !== 'hold_limit') throw unexpected('refuse', result.code)
+  const instead = caller.trial.refuse(deny('policy', TOO_MANY_HOLDS))
+  return record(gate, caller, { ...refused, denial: instead })
+}
+
+/** A person may have said no to this very card while the attempt was being judged. */
+function judged(
+  { trial }: Caller<unknown>,
+  denial: Denial,
+  hold: HoldRecord | undefined,
+): Recorded {
+  if (hold?.state === 'refused') return { denial: trial.refuse(deny('policy', REFUSED_BY_PERSON)) }
+  return hold === undefined ? { denial } : { denial, hold }
+}
+
+/** The question to a person: the open one, if the same was asked before, so that a retry asks nobody twice. */
+function holdFor(
+  gate: Gate,
+  caller: Caller<unknown>,
+  asked: { readonly denial: Denial; readonly purchase: Purchase; readonly now: Seconds },
+): HoldRecord {
+  const { denial, purchase, now } = asked
+  const { code, rule } = denial
+  const card = cardOf(gate, caller, purchase)
+  const open = caller.snapshot.holds.find(
+    (hold) =>
+      hold.state === 'open' &&
+      hold.code === code &&
+      hold.rule === rule &&
+      asksAbout(hold, card, now),
+  )
+  if (open !== undefined) return open
+  const ends = Math.min(purchase.expiresAtSeconds, later(now, gate.timings.holdSeconds))
+  const question = {
+    code,
+    ...(rule === undefined ? {} : { rule }),
+    expiresAtSeconds: seconds(ends),
+  }
+  const digest = cardDigest(card, question)
+  const { payment, payee, merchant, amount, currency, lines } = card
+  return {
+    ...question,
+    id: holdIdOf(payment, digest),
+    run: caller.snapshot.run.id,
+    node: caller.node.node,
+    payment,
+    digest,
+    payee,
+    merchant,
+    amount,
+    currency,
+    lines,
+    createdAtSeconds: now,
+    state: 'open',
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * What a looker may do: search the merchants that its token allows, and ask one of them for a quote. What comes back
+ * is a stranger's data; its digest is in the looker's log, with the proof used up, before anyone is given it.
+ */
+import type { Operation } from '../core/block.ts'
+import { Fault } from '../core/errors.ts'
+import { type MerchantId, sha256 } from '../core/ids.ts'
+import { canonicalJson } from '../core/json.ts'
+import type { Item } from '../core/merchants.ts'
+import { ZERO } from '../core/money.ts'
+import { quoteBody, searchBody } from '../core/wire.ts'
+import { type Answer, json } from './answers.ts'
+import type { Parsed, RawRequest } from './attempt.ts'
+import { type Gate, payeeOf } from './gate.ts'
+import { type Caller, identify, unauthenticated } from './identify.ts'
+import { parseRequest } from './parse.ts'
+import { withPermission } from './permission.ts'
+import { refuseRequest } from './refuse.ts'
+import { spendProof } from './spend.ts'
+
+/** `POST /search`: items of the allowed merchants, or of those that are named. */
+export async function search(gate: Gate, raw: RawRequest): Promise<Answer> {
+  const parsed = parseRequest(raw, searchBody, gate.facts.gatewayUrl)
+  const looker = await admit(gate, 'search', parsed, (caller) => {
+    const { payees } = caller.node
+    const allowed = gate.merchants.ids.filter((id) => payees.includes(payeeOf(id)))
+    return caller.request.body.merchants ?? allowed
+  })
+  if ('answer' in looker) return looker.answer
+  const { caller, merchants } = looker
+  const found = await searchAll(gate, caller, merchants)
+  const items = found.items.slice(0, caller.request.body.limit)
+  const isRecorded = await spendProof(gate, caller, {
+    stream: caller.node.node,
+    type: 'read',
+    data: {
+      act: 'search',
+      merchants,
+      silent: found.silent,
+      items: items.length,
+      digest: sha256(canonicalJson(items)),
+    },
+  })
+  return isRecorded ? json(200, { items }) : unauthenticated(gate, 'proof_replayed')
+}
+
+/** `POST /quotes`: a merchant's signed offer for these lines. It is handed on as it came; check 6 judges it when it is paid. */
+export async function quote(gate: Gate, raw: RawRequest): Promise<Answer> {
+  const parsed = parseRequest(raw, quoteBody, gate.facts.gatewayUrl)
+  const looker = await admit(gate, 'quote', parsed, ({ request }) => [request.body.merchant])
+  if ('answer' in looker) return looker.answer
+  const { caller } = looker
+  const { merchant, lines } = caller.request.body
+  const text = await gate.merchants.quote(merchant, caller.node.currency, lines)
+  const data = { act: 'quote', merchant, lines: lines.length, digest: sha256(text) }
+  const isRecorded = await spendProof(gate, caller, {
+    stream: caller.node.node,
+    type: 'read',
+    data,
+  })
+  return isRecorded ? json(200, { quote: text }) : unauthenticated(gate, 'proof_replayed')
+}
+
+type Admitted<Body> =
+  | { readonly caller: Caller<Body>; readonly merchants: readonly MerchantId[] }
+  | { readonly answer: Answer }
+
+/** Checks 1 to 5 for a looker; the others do not apply where nothing is paid. */
+async function admit<Body>(
+  gate: Gate,
+  operation: Extract<Operation, 'search' | 'quote'>,
+  parsed: Parsed<Body>,
+  wanted: (caller: Caller<Body>) => readonly MerchantId[],
+): Promise<Admitted<Body>> {
+  const identified = await identify(gate, { operation, parsed })
+  if (!identified.ok) return { answer: unauthenticated(gate, identified.code) }
+  const { caller } = identified
+  const { attempt, trial } = caller
+  const early = trial.judge('depth', attempt, caller.facts)
+  if (early) return { answer: await refuseRequest(gate, caller, early) }
+  const merchants = [...new Set(wanted(caller))]
+  const isKnown = merchants.every((id) => gate.merchants.ids.includes(id))
+  const payees = isKnown && caller.node.kind === 'looker' ? merchants.map(payeeOf) : []
+  const facts = await withPermission(gate, caller, { operation, amount: ZERO, payees })
+  const denial = trial.judge('monitor', attempt, facts)
+  return denial ? { answer: await refuseRequest(gate, caller, denial) } : { caller, merchants }
+}
+
+/** One merchant that is down does not silence the others; if all are, that is a fault and not an empty shelf. */
+async function searchAll(
+  gate: Gate,
+  { request, node }: Caller<{ readonly text: string; readonly limit: number }>,
+  merchants: readonly MerchantId[],
+): Promise<{ readonly items: readonly Item[]; readonly silent: readonly MerchantId[] }> {
+  const { text, limit } = request.body
+  const { currency } = node
+  const answers = await Promise.allSettled(
+    merchants.map((merchant) => gate.merchants.search(merchant, { text, currency, limit })),
+  )
+  const silent = merchants.filter((_, i) => answers[i]?.status === 'rejected')
+  const [failed] = answers.filter((answer) => answer.status === 'rejected')
+  if (failed !== undefined && silent.length === merchants.length) {
+    throw failed.reason instanceof Fault
+      ? failed.reason
+      : new Fault('merchant_unavailable', 'no merchant answered', { cause: failed.reason })
+  }
+  const shelves = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  return { items: alternating(shelves).filter((item) => item.currency === currency), silent }
+}
+
+/** The first of each, then the second of each: a limit cuts all merchants alike. */
+function alternating<T>(shelves: readonly (readonly T[])[]): T[] {
+  const longest = Math.max(0, ...shelves.map((shelf) => shelf.length))
+  return Array.from({ length: longest }, (_, i) =>
+    shelves.flatMap((shelf) => shelf.slice(i, i + 1)),
+  ).flat()
+}
