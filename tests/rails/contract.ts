@@ -31,7 +31,10 @@ export interface RailHarness {
   close(): Promise<void>
 }
 
-export function railContract(name: string, open: () => Promise<RailHarness>): void {
+/** `timeoutMs` is what the adapter waits for one call; absent: long enough for any machine. */
+export type OpenRail = (options?: { timeoutMs: number }) => Promise<RailHarness>
+
+export function railContract(name: string, open: OpenRail): void {
   describe(`rail contract: ${name}`, () => {
     let harness: RailHarness
     beforeEach(async () => {
@@ -118,7 +121,7 @@ export function railContract(name: string, open: () => Promise<RailHarness>): vo
       expect(await harness.moved()).toBe(0)
     })
 
-    it.each(['slow', 'garbage', 'error500AfterSettle'] as const)(
+    it.each(['garbage', 'error500AfterSettle'] as const)(
       'calls %s unknown, though the money moved',
       async (fault) => {
         await harness.script(fault)
@@ -128,6 +131,16 @@ export function railContract(name: string, open: () => Promise<RailHarness>): vo
         expect(await harness.rail.lookup(asked.key)).toEqual(settled(asked))
       },
     )
+
+    it('calls an answer past its deadline unknown, though the money moved', async () => {
+      await harness.close()
+      harness = await open({ timeoutMs: 250 })
+      await harness.script('slow')
+      const asked = order()
+      expect(await harness.rail.pay(asked)).toMatchObject({ kind: 'unknown' })
+      await expect.poll(() => harness.moved()).toBe(125_000)
+      await expect.poll(() => harness.rail.lookup(asked.key)).toEqual(settled(asked))
+    })
 
     it('never reports a success of another amount than was asked', async () => {
       await harness.script('wrongAmount')

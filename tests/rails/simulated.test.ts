@@ -10,14 +10,12 @@ import { createSimulatedRail } from '../../runtime/rails/simulated.ts'
 import { railContract, type ScriptedFault } from './contract.ts'
 import { type Operator, operatorOf, orderOf, payoutOf, temporaryDirectory } from './support.ts'
 
-const TIMEOUT_MS = 400
-
-railContract('simulated', async () => {
+railContract('simulated', async ({ timeoutMs } = { timeoutMs: 10_000 }) => {
   const directory = temporaryDirectory()
   const server = await startSimulatedRail({ port: 0, directory: directory.path })
   const operator = operatorOf(server.url, server.apiKey)
   return {
-    rail: createSimulatedRail({ url: server.url, apiKey: server.apiKey, timeoutMs: TIMEOUT_MS }),
+    rail: createSimulatedRail({ url: server.url, apiKey: server.apiKey, timeoutMs }),
     account: 'acct-1',
     currency: 'INR',
     script: async (outcome: ScriptedFault) => {

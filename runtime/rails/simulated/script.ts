@@ -33,7 +33,7 @@ export const ruleSchema = z
     /** Every given member must fit; none given fits all. `n` is the value of `calls` at that request. */
     match: z
       .strictObject({
-        account: z.string().min(1).max(120).optional(),
+        account: z.string().min(1).max(200).optional(),
         key: payoutKeySchema.optional(),
         n: z.number().int().min(1).optional(),
       })

@@ -5,7 +5,7 @@ import { currencySchema, positiveMinorSchema } from '../../core/money.ts'
 /** No dot: a key stands in a path, where `..` would be another route. */
 export const payoutKeySchema = z.string().regex(/^[A-Za-z0-9_-]{1,80}$/)
 
-const accountSchema = z.string().min(1).max(120)
+const accountSchema = z.string().min(1).max(200)
 
 /** The longest note that the rail takes, in UTF-16 units. */
 export const NOTE_CHARS = 140
