@@ -1,0 +1,27 @@
+/**
+ * The agents: the untrusted side of the funnel. They turn words into plans, listings into scores and offers into
+ * an index, by asking one `Model`; they hold no key, mint nothing, and what they answer is parsed by closed
+ * schemas here and judged again by the funnel. They import the core and, for its types, nothing else.
+ */
+import type { Agents, Model } from '../runtime/core/agents.ts'
+import { choose } from './chooser.ts'
+import { look } from './looker.ts'
+import { plan } from './planner.ts'
+
+/** The three roles over one model. Each call throws Fault `model_failed` when there is no clean answer. */
+export function createAgents(model: Model): Agents {
+  return {
+    async plan(request, signal) {
+      const { value, usage, model: answeredBy } = await plan(model, request, signal)
+      return { plan: value, usage, model: answeredBy }
+    },
+    async look(request, session, signal) {
+      const { value, usage, model: answeredBy } = await look(model, request, session, signal)
+      return { look: value, usage, model: answeredBy }
+    },
+    async choose(request, signal) {
+      const { value, usage, model: answeredBy } = await choose(model, request, signal)
+      return { choice: value, usage, model: answeredBy }
+    },
+  }
+}

@@ -1,0 +1,32 @@
+/** One question to a model, with its answer checked again by us: an adapter is not trusted to have validated. */
+import type { z } from 'zod'
+import type { Model, ModelRequest, Usage } from '../runtime/core/agents.ts'
+import { Fault } from '../runtime/core/errors.ts'
+
+export interface Asked<T> {
+  readonly value: T
+  readonly usage: Usage
+  readonly model: string
+}
+
+/** Throws Fault `model_failed` for anything but a clean, valid answer. */
+export async function ask<T>(model: Model, request: ModelRequest<T>): Promise<Asked<T>> {
+  request.signal.throwIfAborted()
+  const answer = await model.ask(request)
+  const value = check(request.schema, answer.value, `the ${request.role} answered out of shape`)
+  const { inputTokens, outputTokens } = answer.usage
+  return { value, usage: { calls: 1, inputTokens, outputTokens }, model: answer.model }
+}
+
+/** The value as `schema` reads it, or a Fault with our own message: what was wrong stays out of it. */
+export function check<T>(schema: z.ZodType<T>, value: unknown, message: string): T {
+  const read = schema.safeParse(value)
+  if (!read.success) throw new Fault('model_failed', message)
+  return read.data
+}
+
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  calls: a.calls + b.calls,
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+})
