@@ -129,7 +129,7 @@ function makeCard(first, changed) {
       status,
       h('span', { class: 'muted due' }, left, ' until ', time(first.expiresAtSeconds)),
     ),
-    ...front(first),
+    h('div', { class: 'front' }, ...front(first)),
     problem,
     foot,
   ])

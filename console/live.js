@@ -21,6 +21,8 @@ const HIDDEN_MS = 5_000
 export function follow(run, after, on) {
   let position = after
   let read = after
+  /** The last position that the gateway spoke of. */
+  let head = after
   let failures = 0
   let ended = false
   /** When the stream, or the reading of the run, was first found not to work. */
@@ -34,11 +36,12 @@ export function follow(run, after, on) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let hiding
 
+  const known = () => Math.max(head, position)
   const report = () => {
     const sinceMs = stale.read || stale.stream
     if (sinceMs > 0) on.link({ state: 'stale', sinceMs })
     else if (ended) on.link({ state: 'final' })
-    else if (position > read) on.link({ state: 'catching up', behind: position - read })
+    else if (known() > read) on.link({ state: 'catching up', behind: known() - read })
     else on.link({ state: 'live' })
   }
   const heard = () => {
@@ -79,10 +82,14 @@ export function follow(run, after, on) {
       heard()
       on.changed()
     })
-    stream.addEventListener('hb', heard)
+    stream.addEventListener('hb', (event) => {
+      head = JSON.parse(event.data).head
+      heard()
+    })
     stream.addEventListener('reset', () => {
       // Our position cannot be served: what is read next says where to go on from, and opens the stream again.
       position = 0
+      head = 0
       shut()
       on.changed()
     })

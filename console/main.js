@@ -21,7 +21,7 @@ function loginPage() {
     autocomplete: 'one-time-code',
     autocapitalize: 'none',
     spellcheck: 'false',
-    maxlength: 80,
+    maxlength: 40,
   })
   const problem = h('p', { class: 'problem', role: 'alert' })
   const submit = h('button', { type: 'submit', class: 'primary' }, 'Sign in')
@@ -73,7 +73,7 @@ function openPage(session) {
   shell.frozen(session.frozen)
   if (first === 'runs' && run !== undefined) runPage(decodeURIComponent(run), shell)
   else if (first === 'holds') read = holdsPage(shell)
-  else read = runsPage(shell)
+  else read = runsPage(shell, session.demo)
 }
 
 window.addEventListener('signed-out', loginPage)

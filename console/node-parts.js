@@ -107,7 +107,12 @@ export function rowCells(item, isOpen, currency) {
       name,
       looker && h('span', { class: 'unseen' }, 'no money'),
       !looker && h('span', { class: 'of', 'aria-hidden': 'true' }, name),
-      !looker && h('span', { class: 'figure' }, figures(sums[name], currency)),
+      !looker &&
+        h(
+          'span',
+          { class: `figure${sums[name] === 0 ? ' nil' : ''}` },
+          figures(sums[name], currency),
+        ),
     )
   const folded = !isOpen && item.children.length > 0
   const twist = item.children.length === 0 ? 'none' : isOpen ? 'open' : 'shut'

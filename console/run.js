@@ -72,13 +72,14 @@ const mandate = (run) =>
 function createSummary(element, changed) {
   const names = /** @type {const} */ (['over', 'title', 'states', 'reason', 'totals', 'mandate'])
   const put = slots(element, names)
-  return (/** @type {RunView} */ run) => {
+  /** @param {RunView} run @param {boolean} root whether the freeze is of the whole run */
+  return (run, root) => {
     const { id, task, state, frozen, heldCount, seal, reason } = run
     put('over', id, () => [h('a', { href: '/' }, 'Runs'), ' / ', identifier(id)])
     put('title', task, () => [h('h1', {}, words(task, 300))])
-    put('states', [state, frozen, heldCount, seal, isFinal(run)], () => [
+    put('states', [state, frozen, root, heldCount, seal, isFinal(run)], () => [
       badge(state),
-      frozen && badge('frozen'),
+      frozen && badge('frozen', root ? 'frozen' : 'frozen in part'),
       heldCount > 0 && badge('held', `${heldCount} held`),
       seal !== undefined && badge('passed', 'sealed'),
       !isFinal(run) && button('Cancel run', () => askCancel(id, changed)),
@@ -145,7 +146,8 @@ export function runPage(runId, shell) {
         cheques.element,
         h('div', { class: 'columns' }, tree.element, side),
       ])
-    summarise(next.run)
+    const root = next.nodes.find((node) => node.id === next.run.root)
+    summarise(next.run, root?.standing === 'frozen')
     cheques.update(holds, first)
     const waiting = new Set(holds.filter((hold) => hold.state === 'open').map((hold) => hold.node))
     tree.update(next.nodes, waiting, next.run.currency, api.nowMs() / 1000)

@@ -80,7 +80,8 @@ async function startDemo(failed) {
   }
 }
 
-function empty() {
+/** @param {boolean} demo whether this gateway can start one */
+function empty(demo) {
   const problem = h('p', { class: 'problem', role: 'alert' })
   const start = button(
     'Start the demo run',
@@ -98,18 +99,23 @@ function empty() {
     { class: 'empty' },
     h('h1', {}, 'No run yet'),
     h('p', {}, 'Agents can spend at most what you signed. Watch the money split, stop any branch.'),
-    h(
-      'p',
-      { class: 'muted' },
-      'The demo signs a small mandate, buys from simulated shops with simulated money, and holds one payment for you to decide. It needs no key and no network.',
-    ),
-    start,
+    !demo && h('p', {}, 'A run begins when a principal posts a signed mandate.'),
+    demo &&
+      h(
+        'p',
+        { class: 'muted' },
+        'The demo signs a small mandate, buys from simulated shops with simulated money, and holds one payment for you to decide. It needs no key and no network.',
+      ),
+    demo && start,
     problem,
   )
 }
 
-/** @param {Shell} shell */
-export function runsPage(shell) {
+/**
+ * @param {Shell} shell
+ * @param {boolean} demo
+ */
+export function runsPage(shell, demo) {
   const list = h('div', { class: 'list' })
   let shown = ''
   fill(byId('main'), [list])
@@ -119,7 +125,7 @@ export function runsPage(shell) {
     const key = JSON.stringify(runs)
     if (key === shown) return
     shown = key
-    fill(list, runs.length === 0 ? [empty()] : [h('h1', {}, 'Runs'), table(runs)])
+    fill(list, runs.length === 0 ? [empty(demo)] : [h('h1', {}, 'Runs'), table(runs)])
   })
 }
 

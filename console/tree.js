@@ -18,6 +18,7 @@ const COLUMNS = /** @type {const} */ ([
   ['checks', 'Last payment: nine checks'],
   ['state', 'State'],
 ])
+const KEYS = 'Arrow keys or h j k l move, open and close; 1 to 9 open to a level; Home and End.'
 const MONEY_COLUMNS = new Set(['spent', 'reserved', 'free', 'ceiling'])
 
 /** @param {string} currency */
@@ -27,7 +28,8 @@ const headings = (currency) =>
       'span',
       { role: 'columnheader', class: `cell cell-${name}` },
       h('span', { class: `key key-${name}`, 'aria-hidden': 'true' }),
-      MONEY_COLUMNS.has(name) ? `${title} ${currency}` : title,
+      title,
+      MONEY_COLUMNS.has(name) && h('span', { class: 'unit' }, ` ${currency}`),
     ),
   )
 
@@ -37,11 +39,17 @@ const headings = (currency) =>
 export function createTree(onSelect) {
   const head = h('div', { role: 'row', class: 'tree-row tree-head' })
   const body = h('div', { role: 'rowgroup', class: 'tree-body' })
-  const element = h(
+  const grid = h(
     'div',
-    { role: 'treegrid', class: 'tree', 'aria-label': 'Nodes of this run' },
+    { role: 'treegrid', 'aria-label': 'Nodes of this run', 'aria-describedby': 'tree-keys' },
     h('div', { role: 'rowgroup' }, head),
     body,
+  )
+  const element = h(
+    'div',
+    { class: 'tree' },
+    grid,
+    h('p', { class: 'hint muted', id: 'tree-keys' }, KEYS),
   )
   /** @type {Map<string, HTMLElement>} */
   const rows = new Map()
@@ -53,6 +61,8 @@ export function createTree(onSelect) {
   let open = new Set()
   /** @type {Set<string>} */
   let known = new Set()
+  /** What each row shows now, so that a row without news is left alone. @type {WeakMap<HTMLElement, string>} */
+  const paintings = new WeakMap()
   let currency = ''
   /** @type {string | undefined} */
   let selected
@@ -102,8 +112,8 @@ export function createTree(onSelect) {
       [item.sums, item.state, item.held],
       [level, position, siblings, children.length, isOpen],
     ])
-    if (row.dataset.painted === painted) return
-    row.dataset.painted = painted
+    if (paintings.get(row) === painted) return
+    paintings.set(row, painted)
     row.dataset.kind = node.kind
     row.setAttribute('aria-level', String(level))
     row.setAttribute('aria-posinset', String(position))
@@ -170,7 +180,7 @@ export function createTree(onSelect) {
     return undefined
   }
 
-  element.addEventListener('keydown', (event) => {
+  grid.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
     const item = items.get(selected ?? '') ?? roots[0]
     const next = item && keyed(event.key, item)
