@@ -260,3 +260,9 @@ function expectation(issue: z.core.$ZodIssue): string {
 
 const unit = (origin: string): string =>
   origin === 'string' ? 'characters' : origin === 'array' ? 'entries' : ''
+
+/** The environment of a child process: ours, with these names set. */
+export const childEnvironment = (set: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
+  ...process.env,
+  ...set,
+})

@@ -26,7 +26,7 @@ export interface Call<P, Q, B> {
   /** The secret of the session’s cookie, if there is one. */
   readonly session?: string
   readonly lastEventId?: string
-  /** Only for a handler that takes the response over. */
+  /** For a handler that sets a cookie or takes the response over. */
   readonly reply: FastifyReply
 }
 

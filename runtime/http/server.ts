@@ -4,6 +4,7 @@
  * then the handler. It may not decide anything about money.
  */
 import type { Socket } from 'node:net'
+import cookie from '@fastify/cookie'
 import helmet from '@fastify/helmet'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { z } from 'zod'
@@ -87,6 +88,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // Only a deployment knows whether every name below its host speaks TLS.
     strictTransportSecurity: false,
   })
+  await app.register(cookie)
   keepBodiesRaw(app)
   app.setErrorHandler((error, _request, reply) => {
     logFailure(error, options.log)

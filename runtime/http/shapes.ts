@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { nodeIdSchema, paymentIdSchema, runIdSchema } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
+import { currencySchema, minorSchema } from '../core/money.ts'
 import { holdViewSchema, runViewSchema } from '../core/wire.ts'
 
 /** `token` only where the mandate names an outside holder. */
@@ -52,3 +53,31 @@ export const healthAnswer = z.strictObject({
 })
 
 export const jwksAnswer = z.strictObject({ keys: z.array(z.record(z.string(), z.string())) })
+
+/** One payment as operators read it. */
+export const paymentView = z.strictObject({
+  id: paymentIdSchema,
+  run: runIdSchema,
+  node: nodeIdSchema,
+  payee: z.string(),
+  merchant: z.string(),
+  amount: minorSchema,
+  currency: currencySchema,
+  state: z.enum(['reserved', 'submitted', 'settled', 'released', 'unknown']),
+  settledAmount: minorSchema.optional(),
+  railReference: z.string().optional(),
+  reason: z.string().optional(),
+  createdAtSeconds: z.number().int(),
+  endedAtSeconds: z.number().int().optional(),
+  /** Compact JWS `receipt+jwt`, once settled. */
+  receipt: z.string().optional(),
+})
+
+/** One round of asking the rail: ids of the payments that it ended, and of those that it has no word on. */
+export const reconcileAnswer = z.strictObject({
+  settled: z.array(paymentIdSchema),
+  released: z.array(paymentIdSchema),
+  waiting: z.array(paymentIdSchema),
+})
+
+export const demoAnswer = z.strictObject({ run: z.strictObject({ id: runIdSchema }) })

@@ -1,5 +1,5 @@
 /** What operators read: the ledger’s records as the documented shapes. Nothing here decides or writes. */
-import type { RunId } from '../core/ids.ts'
+import type { NodeId, RunId } from '../core/ids.ts'
 import { parseJws } from '../core/jws.ts'
 import type { Ledger, NodeState } from '../core/ledger.ts'
 import { type Mandate, mandateSchema } from '../core/mandate.ts'
@@ -15,6 +15,8 @@ export interface Views {
   run(record: RunRecord): Promise<RunView>
   /** The position is read first: an event that comes in between is seen twice and never missed. */
   detail(record: RunRecord): Promise<RunDetail>
+  /** As much of a run as the planner `node` may see: what is below it, and no word about the rest. */
+  subtree(record: RunRecord, node: NodeId): Promise<RunDetail>
   hold(record: HoldRecord): Promise<HoldView>
 }
 
@@ -38,6 +40,16 @@ export function createViews(options: {
       const tree = await ledger.tree(record.id)
       return { run: await runView(record, tree), nodes: tree.map(viewOfNode), position }
     },
+    subtree: async (record, top) => {
+      const position = await feeds.head(record.id)
+      const tree = (await ledger.tree(record.id)).filter(({ node }) => node.path.includes(top))
+      const ids = new Set(tree.map(({ node }) => node.id))
+      const open = await ledger.holds({ run: record.id, states: ['open'], limit: HOLDS })
+      const heldCount = open.filter(({ node }) => ids.has(node)).length
+      const whole = viewOfRun(record, tree, { heldCount, frozen: false })
+      const run = top === record.root ? whole : narrowed(whole, tree[0])
+      return { run, nodes: tree.map(viewOfNode), position }
+    },
     hold: async (record) => {
       const node = await ledger.node(record.node)
       const above = await Promise.all((node?.path ?? []).map((id) => ledger.node(id)))
@@ -53,6 +65,20 @@ export function createViews(options: {
 function shownMandate(record: RunRecord): Mandate | undefined {
   const parsed = parseJws(record.mandate, 'mandate+jwt')
   return parsed && mandateSchema.safeParse(parsed.claims).data
+}
+
+/** A run as a planner below its root sees it: its own ceiling, payees and time, and not the whole task. */
+function narrowed(view: RunView, top: NodeState | undefined): RunView {
+  if (top === undefined) return view
+  const { node, account } = top
+  return {
+    ...view,
+    task: node.label,
+    ceiling: account.ceiling,
+    root: node.id,
+    payees: [...node.payees],
+    expiresAtSeconds: node.expiresAtSeconds,
+  }
 }
 
 type Balance = 'available' | 'reserved' | 'spent'

@@ -1,0 +1,92 @@
+/** Child processes that announce themselves with one JSON line on stdout, and that never outlive us. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { z } from 'zod'
+import { childEnvironment } from '../config.ts'
+import { parseJson } from '../core/json.ts'
+import { Failure } from './failure.ts'
+
+export interface Child<T> {
+  readonly pid: number
+  /** What its first line said. */
+  readonly ready: T
+  /** Ends at once with this signal, or politely by default; resolves when the process is gone. */
+  stop(signal?: NodeJS.Signals): Promise<void>
+}
+
+export interface ChildSpec<T> {
+  /** For people, in error sentences. */
+  readonly name: string
+  readonly file: string
+  readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly ready: z.ZodType<T>
+}
+
+const READY_MS = 30_000
+/** After a polite signal, before the other kind. */
+const STOP_MS = 10_000
+const STDERR_CHARS = 4_000
+
+/** Starts a Node process of ours and waits for its line. Throws Failure with its own words if it ends first. */
+export async function startChild<T>(spec: ChildSpec<T>): Promise<Child<T>> {
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', spec.file, ...spec.args],
+    {
+      // The channel is how it notices that we are gone, however we went.
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: childEnvironment(spec.env ?? {}),
+    },
+  )
+  let complaint = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    complaint = (complaint + text).slice(-STDERR_CHARS)
+  })
+  try {
+    const line = await firstLine(child, READY_MS)
+    const { pid } = child
+    if (line === undefined || pid === undefined) {
+      throw new Failure(
+        'internal',
+        `${spec.name} did not start: ${complaint.trim() || 'no reason'}`,
+      )
+    }
+    const ready = spec.ready.parse(parseJson(line))
+    // Unread output would fill the pipe and stop the child.
+    child.stdout?.resume()
+    return { pid, ready, stop: (signal) => stop(child, signal) }
+  } catch (error) {
+    await stop(child, 'SIGKILL')
+    throw error
+  }
+}
+
+/** Undefined when the process ends, or the time passes, before a line. */
+async function firstLine(child: ChildProcess, ms: number): Promise<string | undefined> {
+  if (child.stdout === null) return undefined
+  const lines = createInterface({ input: child.stdout })
+  const given = new AbortController()
+  const timer = setTimeout(() => given.abort(), ms)
+  child.once('error', () => given.abort())
+  child.once('exit', () => given.abort())
+  try {
+    const [line] = await once(lines, 'line', { signal: given.signal })
+    return String(line)
+  } catch {
+    return undefined
+  } finally {
+    clearTimeout(timer)
+    lines.close()
+  }
+}
+
+async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+  const gone = once(child, 'exit')
+  child.kill(signal)
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  await gone
+  clearTimeout(timer)
+}

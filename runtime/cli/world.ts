@@ -1,0 +1,308 @@
+/**
+ * A small world to run a gateway in: the simulated rail and the storefront as processes of their own with books
+ * of their own, a principal with a fresh key, and a configuration that names them. The demo, `headgate start`, the
+ * system tests and the attack runner all start from here. It is for one machine and play money only.
+ */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type ConfigFile, Secret } from '../config.ts'
+import { freshId } from '../core/ids.ts'
+import { parseJson } from '../core/json.ts'
+import { signJws } from '../core/jws.ts'
+import {
+  jwksSchema,
+  type PrivateJwk,
+  privateJwkSchema,
+  privateKeyOf,
+  publicJwkOf,
+} from '../core/keys.ts'
+import type { Mandate } from '../core/mandate.ts'
+import { type Clock, nowSeconds } from '../core/time.ts'
+import { type BookView, bookSchema } from '../rails/simulated/wire.ts'
+import { type Child, startChild } from './child.ts'
+import { newPrivateJwk, readOperatorToken } from './data-dir.ts'
+import { Failure } from './failure.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const RAIL = join(ROOT, 'runtime/rails/simulated/main.ts')
+const STOREFRONT = join(ROOT, 'merchant/main.ts')
+const START = join(ROOT, 'runtime/start.mjs')
+
+export const WORLD_PRINCIPAL = 'demo-principal'
+export const WORLD_GATEWAY = 'headgate.demo'
+
+const railReady = z.object({ url: z.string(), keyFile: z.string() })
+
+const listedMerchant = z.object({
+  id: z.string(),
+  name: z.string(),
+  payee: z.string(),
+  url: z.string(),
+  jwks: jwksSchema,
+  behaviour: z.string(),
+})
+
+const storefrontReady = z.object({ url: z.string(), merchants: z.array(listedMerchant) })
+const gatewayReady = z.object({ url: z.string(), local: z.string(), pid: z.number() })
+
+/** One shop of the storefront; `behaviour` is `honest` or how it lies. */
+export type WorldMerchant = z.infer<typeof listedMerchant>
+
+export interface WorldRail {
+  readonly url: string
+  readonly key: Secret
+  readonly keyFile: string
+  /** The rail's own book: what really moved. */
+  book(): Promise<BookView>
+  /** Adds a rule to its script of misbehaviour; see `rails/simulated/script.ts`. */
+  script(rule: object): Promise<void>
+}
+
+/** The outside of a gateway: rail, shops and principal. */
+export interface Outside {
+  readonly dir: string
+  readonly rail: WorldRail
+  readonly merchants: readonly WorldMerchant[]
+  readonly principal: { readonly id: string; readonly key: PrivateJwk }
+  readonly config: ConfigFile
+  /** A mandate signed by the principal for this gateway; claims given replace the usual ones. */
+  sign(claims: Partial<z.input<typeof claimsInput>> & { task: string }): string
+  close(): Promise<void>
+}
+
+const claimsInput = z.custom<
+  Omit<Mandate, 'ceiling' | 'perPayment' | 'approvalAbove'> & {
+    ceiling: number
+    perPayment: number
+    approvalAbove: number
+  }
+>()
+
+export interface OutsideOptions {
+  readonly dir: string
+  /** Where the gateway will listen on 127.0.0.1. */
+  readonly port: number
+  readonly clock: Clock
+  /** A catalogue file instead of the built-in one. */
+  readonly catalogue?: string
+  /** Parts of the configuration to replace: policy, monitor, listen, reconcile. */
+  readonly config?: Partial<ConfigFile>
+}
+
+export async function startOutside(options: OutsideOptions): Promise<Outside> {
+  const { dir, port, clock } = options
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const children: Child<unknown>[] = []
+  const close = async () => {
+    await Promise.all(children.splice(0).map((child) => child.stop()))
+  }
+  try {
+    const rail = await startRail(dir)
+    children.push(rail)
+    const storefront = await startStorefront(dir, port, options.catalogue)
+    children.push(storefront)
+    const principal = { id: WORLD_PRINCIPAL, key: ownKey(join(dir, 'principal.jwk')) }
+    const { merchants } = storefront.ready
+    const config = configOf({ ...options, rail: rail.ready.url, merchants, principal })
+    const sign: Outside['sign'] = (claims) =>
+      signMandate(principal.key, config, claims, nowSeconds(clock))
+    return { dir, rail: railOf(rail.ready), merchants, principal, config, sign, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+const startRail = (dir: string) =>
+  startChild({
+    name: 'the simulated rail',
+    file: RAIL,
+    args: ['--data', join(dir, 'rail')],
+    ready: railReady,
+  })
+
+const startStorefront = (dir: string, port: number, catalogue: string | undefined) =>
+  startChild({
+    name: 'the storefront',
+    file: STOREFRONT,
+    args: [
+      '--data',
+      join(dir, 'storefront'),
+      '--gateway-jwks',
+      `http://127.0.0.1:${port}/.well-known/jwks.json`,
+      ...(catalogue === undefined ? [] : ['--catalogue', catalogue]),
+    ],
+    ready: storefrontReady,
+  })
+
+function railOf({ url, keyFile }: z.infer<typeof railReady>): WorldRail {
+  const key = new Secret(readFileSync(keyFile, 'utf8').trim())
+  const call = async (path: string, init: RequestInit = {}): Promise<string> => {
+    const headers = { authorization: `Bearer ${key.reveal()}`, 'content-type': 'application/json' }
+    const answer = await fetch(new URL(path, url), { ...init, headers })
+    if (!answer.ok) throw new Failure('unreachable', `the rail answered ${answer.status}`)
+    return answer.text()
+  }
+  return {
+    url,
+    key,
+    keyFile,
+    book: async () => bookSchema.parse(parseJson(await call('/book'))),
+    script: async (rule) => {
+      await call('/script', { method: 'POST', body: JSON.stringify(rule) })
+    },
+  }
+}
+
+/** The principal's key of this world: made once, kept beside the rest. */
+function ownKey(file: string): PrivateJwk {
+  if (!existsSync(file)) {
+    writeFileSync(file, `${JSON.stringify(newPrivateJwk())}\n`, { mode: 0o600, flag: 'wx' })
+  }
+  return privateJwkSchema.parse(parseJson(readFileSync(file)))
+}
+
+interface ConfigParts extends Pick<OutsideOptions, 'port' | 'config'> {
+  readonly rail: string
+  readonly merchants: readonly WorldMerchant[]
+  readonly principal: Outside['principal']
+}
+
+function configOf({ port, rail, merchants, principal, config }: ConfigParts): ConfigFile {
+  return {
+    organisation: 'demo',
+    gateway: { id: WORLD_GATEWAY, url: `http://127.0.0.1:${port}` },
+    principals: [{ id: principal.id, keys: [publicJwkOf(principal.key)] }],
+    payees: merchants.map(({ id, name }) => ({
+      id,
+      name,
+      accounts: { simulated: `account-of-${id}` },
+    })),
+    merchants: merchants.map(({ id, url, jwks }) => ({ id, url, jwks })),
+    rail: { name: 'simulated', url: rail },
+    listen: { host: '127.0.0.1', port },
+    ...config,
+  }
+}
+
+/** Usual limits, an hour to live and every shop allowed, unless `claims` says otherwise. */
+function signMandate(
+  key: PrivateJwk,
+  config: ConfigFile,
+  claims: { task: string; [name: string]: unknown },
+  now: number,
+): string {
+  const usual = {
+    iss: WORLD_PRINCIPAL,
+    aud: config.gateway.id,
+    jti: freshId(),
+    iat: now,
+    exp: now + 3600,
+    currency: 'INR',
+    ceiling: 5_000_000,
+    payees: config.payees.map(({ id }) => id).slice(0, 32),
+    limits: { depth: 6, fanOut: 32, nodes: 400 },
+  }
+  return signJws({
+    typ: 'mandate+jwt',
+    key: privateKeyOf(key),
+    claims: { ...usual, ...claims },
+    ...(key.kid === undefined ? {} : { kid: key.kid }),
+  })
+}
+
+/** A port of this machine that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve)
+  })
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (address === null || typeof address === 'string') throw new Failure('internal', 'no port')
+  return address.port
+}
+
+/** A gateway as a process of its own. */
+export interface WorldGateway {
+  /** Its public URL, which proofs are signed for. */
+  readonly url: string
+  readonly dataDir: string
+  readonly operatorToken: Secret
+  readonly pid: number
+  /** Ends it without warning, as a crash would. */
+  kill(): Promise<void>
+  /** Ends it politely. */
+  stop(): Promise<void>
+  /** Starts it again on the same data and port, however it ended. */
+  restart(): Promise<void>
+}
+
+export interface World extends Outside {
+  readonly gateway: WorldGateway
+}
+
+export interface WorldOptions extends Partial<OutsideOptions> {
+  readonly clock: Clock
+}
+
+/** Starts everything. Without `dir` it lives in a temporary folder that `close` removes. */
+export async function startWorld(options: WorldOptions): Promise<World> {
+  const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'headgate-'))
+  const port = options.port ?? (await freePort())
+  const cleanUp = () => {
+    if (options.dir === undefined) rmSync(dir, { recursive: true, force: true })
+  }
+  let outside: Outside | undefined
+  try {
+    outside = await startOutside({ ...options, dir, port })
+    const gateway = await startGateway(outside)
+    const { close } = outside
+    return {
+      ...outside,
+      gateway,
+      close: async () => {
+        await gateway.stop()
+        await close()
+        cleanUp()
+      },
+    }
+  } catch (error) {
+    await outside?.close()
+    cleanUp()
+    throw error
+  }
+}
+
+async function startGateway(outside: Outside): Promise<WorldGateway> {
+  const dataDir = join(outside.dir, 'gateway')
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const file = join(dataDir, 'headgate.json')
+  writeFileSync(file, `${JSON.stringify(outside.config, null, 2)}\n`, { mode: 0o600 })
+  const start = () =>
+    startChild({
+      name: 'the gateway',
+      file: START,
+      args: ['serve', '--data', dataDir, '--config', file, '--json'],
+      env: { HEADGATE_RAIL_KEY_FILE: outside.rail.keyFile },
+      ready: gatewayReady,
+    })
+  let child = await start()
+  return {
+    url: outside.config.gateway.url,
+    dataDir,
+    operatorToken: readOperatorToken(dataDir),
+    get pid() {
+      return child.pid
+    },
+    kill: () => child.stop('SIGKILL'),
+    stop: () => child.stop(),
+    restart: async () => {
+      await child.stop()
+      child = await start()
+    },
+  }
+}

@@ -1,0 +1,279 @@
+/**
+ * The one place where a gateway is put together, from a typed configuration and its secrets to a listening server.
+ * It reads no environment and no file of its own accord, exits nothing and decides nothing. It is also the only
+ * file that knows agents. Parts start in the order in which they need each other and end in the opposite one.
+ */
+
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import type { GatewaySigner } from './audit/signer.ts'
+import type { Config, Secret } from './config.ts'
+import { systemClock } from './core/clock.ts'
+import type { TokenEngine } from './core/engine.ts'
+import { Fault } from './core/errors.ts'
+import type { RunId } from './core/ids.ts'
+import type { Monitor, Policy } from './core/judges.ts'
+import { type PublicJwk, publicJwkSchema } from './core/keys.ts'
+import type { Ledger } from './core/ledger.ts'
+import type { Merchants } from './core/merchants.ts'
+import type { Rail } from './core/rail.ts'
+import type { RunRecord } from './core/records.ts'
+import type { Clock } from './core/time.ts'
+import type { Alarm, GatewayDeps, Timings } from './gateway/gate.ts'
+import { createGateway, type Gateway } from './gateway/gateway.ts'
+import { createMerchants } from './gateway/merchants.ts'
+import type { Check } from './gateway/pipeline.ts'
+import { createReconciler, type ReconcileDelays, type Reconciler } from './gateway/reconcile.ts'
+import { createInterface } from './http/interface.ts'
+import type { LoginCode } from './http/operators.ts'
+import { refusalProblem } from './http/problems.ts'
+import type { Route } from './http/route.ts'
+import type { LogEntry } from './http/server.ts'
+import { STREAM_TIMINGS, type StreamTimings } from './http/stream.ts'
+import { openSqliteLedger } from './ledger/sqlite.ts'
+import { createScriptedMonitor } from './policy/monitors.ts'
+import { createPolicy } from './policy/policy.ts'
+import { createSimulatedRail } from './rails/simulated.ts'
+import { createHolderKeys } from './tokens/holder-keys.ts'
+import { createTokenEngine } from './tokens/pool.ts'
+
+/** What a gateway is made of besides its configuration. */
+export interface GatewaySecrets {
+  /** Signs block 0 of every token; `id` stands in the token. */
+  readonly root: { readonly id: number; readonly key: KeyObject }
+  /** Holder keys of the runtime's own nodes derive from it. */
+  readonly runtimeSecret: Uint8Array
+  /** Signs receipts, seals and checkpoints. */
+  readonly signing: { readonly kid: string; readonly key: KeyObject }
+  readonly operatorToken: Secret
+}
+
+/** Parts that an evaluation or a test puts in the place of the configured ones. */
+export interface Overrides {
+  readonly clock?: Clock
+  readonly ledger?: Ledger
+  readonly engine?: TokenEngine
+  readonly rail?: Rail
+  readonly monitor?: Monitor | 'none'
+  readonly policy?: Policy
+  readonly merchants?: Merchants
+  /** The nine checks; an evaluation of what one check is worth replaces it with a pass. */
+  readonly checks?: readonly Check[]
+  readonly timings?: Partial<Timings>
+  readonly delays?: Partial<ReconcileDelays>
+  readonly streams?: Partial<StreamTimings>
+  /** Nobody reconciles, sweeps or carries out runs: the test does. */
+  readonly manual?: boolean
+}
+
+export interface ComposeOptions {
+  readonly config: Config
+  readonly secrets: GatewaySecrets
+  /** Needed for the simulated rail unless `overrides.rail` is given. */
+  readonly railKey?: Secret
+  /** The store's file; needed unless `overrides.ledger` is given. */
+  readonly store?: string
+  /** Signs and returns a mandate for `POST /demo`; absent: there is no demonstration. */
+  readonly demoMandate?: () => string
+  readonly log?: (entry: LogEntry) => void
+  readonly overrides?: Overrides
+}
+
+/** A running gateway and the parts that it is made of. */
+export interface Headgate {
+  readonly app: FastifyInstance
+  /** The public origin: what proofs are signed for. */
+  readonly url: string
+  /** Reachable from this machine without resolving a name. */
+  readonly local: string
+  readonly routes: readonly Route[]
+  readonly ledger: Ledger
+  readonly engine: TokenEngine
+  readonly gateway: Gateway
+  readonly reconciler: Reconciler
+  readonly signer: GatewaySigner
+  newLoginCode(): LoginCode
+  close(): Promise<void>
+}
+
+export async function compose(options: ComposeOptions): Promise<Headgate> {
+  const { config, secrets, overrides = {} } = options
+  const log = options.log ?? (() => undefined)
+  const clock = overrides.clock ?? systemClock()
+  const closing: (() => Promise<void> | void)[] = []
+  const closeAll = async () => {
+    for (const close of closing.splice(0).reverse()) await close()
+  }
+  try {
+    const ledger = overrides.ledger ?? (await openStore(options))
+    closing.push(() => ledger.close())
+    const engine = overrides.engine ?? (await startEngine(secrets, clock))
+    closing.push(() => engine.close())
+    const parts = { ledger, engine, clock, rail: railOf(options) }
+    const gateway = createGateway(gatewayDeps(options, parts, log))
+    const reconciler = createReconciler(reconcileDeps(options, parts, log))
+    const signer = { ...secrets.signing, gateway: config.gateway.id }
+    const served = await serve({ ...options, ...parts, gateway, reconciler, signer, log, closing })
+    if (!overrides.manual) {
+      reconciler.start()
+      closing.push(() => reconciler.close())
+      closing.push(every(config.reconcile.sweepMs, log, async () => void (await gateway.sweep())))
+      closing.push(every(60_000, log, () => gateway.flushCounts()))
+    }
+    return { ...served, ledger, engine, gateway, reconciler, signer, close: closeAll }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+interface Parts {
+  readonly ledger: Ledger
+  readonly engine: TokenEngine
+  readonly clock: Clock
+  readonly rail: Rail
+}
+
+type Log = (entry: LogEntry) => void
+
+const missing = (what: string) =>
+  new Fault('config_invalid', `expected ${what}`, { retryable: false })
+
+function openStore({ store, config }: ComposeOptions): Promise<Ledger> {
+  if (store === undefined) throw missing('a store')
+  return openSqliteLedger({ path: store, organisation: config.organisation })
+}
+
+const startEngine = ({ root }: GatewaySecrets, clock: Clock): Promise<TokenEngine> =>
+  createTokenEngine({
+    rootKeys: { current: { id: root.id, privateKey: root.key }, others: [] },
+    clock,
+  })
+
+function railOf({ config, railKey, overrides }: ComposeOptions): Rail {
+  if (overrides?.rail !== undefined) return overrides.rail
+  if (railKey === undefined)
+    throw missing('the rail’s key: set HEADGATE_RAIL_KEY or HEADGATE_RAIL_KEY_FILE')
+  return createSimulatedRail({ url: config.rail.url, apiKey: railKey.reveal() })
+}
+
+function monitorOf({ config, overrides }: ComposeOptions): Monitor | undefined {
+  if (overrides?.monitor === 'none') return undefined
+  if (overrides?.monitor !== undefined) return overrides.monitor
+  const { monitor } = config
+  return monitor.kind === 'none' ? undefined : createScriptedMonitor({ steps: monitor.steps })
+}
+
+function gatewayDeps(options: ComposeOptions, parts: Parts, log: Log): GatewayDeps {
+  const { config, secrets, overrides = {} } = options
+  return {
+    ...parts,
+    facts: {
+      organisation: config.organisation,
+      gatewayId: config.gateway.id,
+      gatewayUrl: config.gateway.url,
+      principals: config.principals,
+      payees: config.payees,
+      railName: parts.rail.name,
+      agent: { engine: config.engine.kind },
+    },
+    holderKeys: createHolderKeys(secrets.runtimeSecret),
+    policy: overrides.policy ?? createPolicy(config.policy),
+    monitor: monitorOf(options),
+    merchants: overrides.merchants ?? createMerchants({ merchants: config.merchants }),
+    signing: secrets.signing,
+    ...(overrides.timings === undefined ? {} : { timings: overrides.timings }),
+    ...(overrides.checks === undefined ? {} : { checks: overrides.checks }),
+    onFault: (fault) => log({ level: 'error', code: fault.code, message: fault.message }),
+    onAlarm: ({ kind, payment }) => log({ level: 'error', code: kind, message: payment }),
+  }
+}
+
+function reconcileDeps({ config, overrides }: ComposeOptions, parts: Parts, log: Log) {
+  return {
+    ...parts,
+    delays: { everyMs: config.reconcile.everyMs, ...overrides?.delays },
+    onAlarm: ({ kind, payment }: Alarm) => log({ level: 'error', code: kind, message: payment }),
+    onError: (error: unknown) => log(failureEntry('reconcile', error)),
+  }
+}
+
+const failureEntry = (code: string, error: unknown): LogEntry => ({
+  level: 'error',
+  code: error instanceof Fault ? error.code : code,
+  message: error instanceof Error ? error.message : 'failed',
+})
+
+/** Repeats work with a pause between, one at a time; what fails is logged and tried again. Returns how to end it. */
+function every(ms: number, log: Log, work: () => Promise<void>): () => Promise<void> {
+  let isOpen = true
+  let timer: NodeJS.Timeout | undefined
+  let underWay: Promise<void> = Promise.resolve()
+  const next = () => {
+    if (!isOpen) return
+    timer = setTimeout(() => {
+      underWay = work()
+        .catch((error) => log(failureEntry('background', error)))
+        .then(next)
+    }, ms)
+  }
+  next()
+  return async () => {
+    isOpen = false
+    clearTimeout(timer)
+    await underWay
+  }
+}
+
+interface ToServe extends ComposeOptions, Parts {
+  readonly gateway: Gateway
+  readonly reconciler: Reconciler
+  readonly signer: GatewaySigner
+  readonly closing: (() => Promise<void> | void)[]
+  readonly log: Log
+}
+
+async function serve(parts: ToServe) {
+  const { config, gateway, signer, closing, demoMandate } = parts
+  const { listen } = config
+  const carryOut = () => undefined
+  const served = await createInterface({
+    ...parts,
+    operatorToken: parts.secrets.operatorToken.reveal(),
+    streamTimings: { ...STREAM_TIMINGS, ...parts.overrides?.streams },
+    payeeNames: new Map(config.payees.map(({ id, name }) => [id, name])),
+    publicKeys: [publicKeyOf(signer)],
+    url: config.gateway.url,
+    consoleDir: join(import.meta.dirname, '../console'),
+    carryOut,
+    reconcile: () => parts.reconciler.runOnce(),
+    ...(demoMandate === undefined ? {} : { demo: demoOf(gateway, demoMandate, carryOut) }),
+  })
+  closing.push(() => served.close())
+  const port = await served.listen({
+    host: listen.host,
+    port: listen.port,
+    local: listen.mode === 'local',
+    moreHosts: listen.hosts,
+  })
+  const { app, routes, newLoginCode } = served
+  return { app, routes, newLoginCode, url: config.gateway.url, local: `http://127.0.0.1:${port}` }
+}
+
+const publicKeyOf = ({ key, kid }: GatewaySigner): PublicJwk =>
+  publicJwkSchema.parse({
+    ...createPublicKey(key).export({ format: 'jwk' }),
+    kid,
+    use: 'sig',
+    alg: 'EdDSA',
+  })
+
+const demoOf =
+  (gateway: Gateway, mandate: () => string, carryOut: (run: RunRecord) => void) =>
+  async (): Promise<RunId> => {
+    const made = await gateway.createRun(mandate())
+    if (!made.ok) throw refusalProblem(made)
+    carryOut(made.run)
+    return made.run.id
+  }

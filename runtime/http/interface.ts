@@ -1,0 +1,93 @@
+/**
+ * The HTTP interface over a gateway and its ledger: operators, feeds, streams, views, the route table and the server,
+ * put together. It owns what it makes and nothing of what it is given.
+ */
+import type { FastifyInstance } from 'fastify'
+import type { Rail } from '../core/rail.ts'
+import { createFeeds } from './feed.ts'
+import { allowedHosts } from './hosts.ts'
+import { createOperators, type LoginCode } from './operators.ts'
+import { createReadiness } from './readiness.ts'
+import type { Route } from './route.ts'
+import type { RouteDeps } from './routes/deps.ts'
+import { createServer, type ServerOptions } from './server.ts'
+import { createStreams, type StreamTimings } from './stream.ts'
+import { routeTable } from './table.ts'
+import { createViews } from './views.ts'
+
+type Given =
+  | 'gateway'
+  | 'ledger'
+  | 'clock'
+  | 'signer'
+  | 'publicKeys'
+  | 'url'
+  | 'carryOut'
+  | 'reconcile'
+  | 'demo'
+
+export interface InterfaceOptions
+  extends Pick<RouteDeps, Given>,
+    Pick<ServerOptions, 'consoleDir' | 'log'> {
+  readonly rail: Rail
+  readonly operatorToken: string
+  readonly streamTimings: StreamTimings
+  readonly payeeNames: ReadonlyMap<string, string>
+}
+
+export interface Listen {
+  readonly host: string
+  readonly port: number
+  /** Whether the names of this machine are ours too. */
+  readonly local: boolean
+  readonly moreHosts: readonly string[]
+}
+
+export interface HttpInterface {
+  readonly app: FastifyInstance
+  readonly routes: readonly Route[]
+  newLoginCode(): LoginCode
+  /** Returns the port. Rejects with `EADDRINUSE` when it is taken. */
+  listen(options: Listen): Promise<number>
+  /** Ends streams first, then lets requests under way finish. */
+  close(): Promise<void>
+}
+
+export async function createInterface(options: InterfaceOptions): Promise<HttpInterface> {
+  const { ledger, clock, rail, payeeNames } = options
+  const operators = createOperators({ token: options.operatorToken, clock })
+  const feeds = createFeeds(ledger)
+  const streams = createStreams({ feeds, clock, timings: options.streamTimings })
+  const payeeName = (payee: string) => payeeNames.get(payee) ?? payee
+  const routes: readonly Route[] = routeTable({
+    ...options,
+    feeds,
+    streams,
+    operators,
+    views: createViews({ ledger, feeds, payeeName }),
+    failing: createReadiness({
+      clock: () => clock.nowMs(),
+      store: () => ledger.ping(),
+      rail: () => rail.ready(),
+    }),
+    table: () => routes,
+  })
+  let hosts: ReadonlySet<string> = new Set()
+  const app = await createServer({ ...options, routes, operators, hosts: () => hosts })
+  app.addHook('preClose', async () => streams.closeAll('shutdown'))
+  return {
+    app,
+    routes,
+    newLoginCode: operators.newLoginCode,
+    listen: async ({ host, port, local, moreHosts }) => {
+      const address = new URL(await app.listen({ host, port }))
+      const bound = Number(address.port)
+      hosts = allowedHosts({ url: options.url, port: bound, local, more: moreHosts })
+      return bound
+    },
+    close: async () => {
+      await app.close()
+      feeds.close()
+    },
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * Agents' routes. The request goes to the gateway as it came, headers and bytes, and the gateway's answer goes back
+ * as it is: nothing is decided, parsed or added on the way.
+ */
+import { z } from 'zod'
+import { receiptOf } from '../../audit/receipts.ts'
+import { nodeIdSchema, paymentIdSchema, runIdSchema } from '../../core/ids.ts'
+import type { PaymentRecord } from '../../core/records.ts'
+import {
+  paymentAnswerSchema,
+  paymentBody,
+  quoteAnswerSchema,
+  quoteBody,
+  registerNodeBody,
+  searchAnswerSchema,
+  searchBody,
+} from '../../core/wire.ts'
+import { HttpProblem, refusalProblem } from '../problems.ts'
+import { ok, type Route, route } from '../route.ts'
+import { paymentView } from '../shapes.ts'
+import { nameOf, type RouteDeps } from './deps.ts'
+
+const runParams = z.strictObject({ run: runIdSchema })
+const nodeParams = z.strictObject({ run: runIdSchema, node: nodeIdSchema })
+const paymentParams = z.strictObject({ payment: paymentIdSchema })
+
+export function agentRoutes(deps: RouteDeps): Route[] {
+  const { gateway } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/search',
+      who: ['holder'],
+      summary: 'A looker searches the merchants that its token allows.',
+      body: searchBody,
+      answers: { 200: searchAnswerSchema },
+      handle: ({ raw }) => gateway.search(raw),
+    }),
+    route({
+      method: 'POST',
+      path: '/quotes',
+      who: ['holder'],
+      summary: 'A looker asks one merchant for a signed quote.',
+      body: quoteBody,
+      answers: { 200: quoteAnswerSchema },
+      handle: ({ raw }) => gateway.quote(raw),
+    }),
+    route({
+      method: 'POST',
+      path: '/payments',
+      who: ['holder'],
+      summary:
+        'A leaf pays the quote that it was made for. The same quote again is the same payment.',
+      body: paymentBody,
+      answers: {
+        200: paymentAnswerSchema,
+        202: paymentAnswerSchema,
+        403: paymentAnswerSchema,
+        409: paymentAnswerSchema,
+      },
+      handle: ({ raw }) => gateway.pay(raw),
+    }),
+    route({
+      method: 'POST',
+      path: '/runs/:run/nodes',
+      who: ['holder'],
+      summary: 'An outside planner registers a child that it split off.',
+      params: runParams,
+      body: registerNodeBody,
+      answers: { 201: z.looseObject({}) },
+      handle: ({ params, raw }) => gateway.registerNode(params.run, raw),
+    }),
+    closeRoute(deps),
+    paymentRoute(deps),
+  ]
+}
+
+const closeRoute = ({ gateway, ledger }: RouteDeps): Route =>
+  route({
+    method: 'POST',
+    path: '/runs/:run/nodes/:node/close',
+    who: ['holder', 'operator'],
+    summary:
+      'Close a node with everything below it; what it did not spend goes back to its parent.',
+    params: nodeParams,
+    answers: { 200: z.looseObject({}) },
+    handle: async ({ params, raw, operator }) => {
+      if (operator === undefined) return gateway.closeNode(params.run, params.node, raw)
+      const node = await ledger.node(params.node)
+      if (node?.run !== params.run) throw new HttpProblem('not_found')
+      const closed = await gateway.close(params.node, nameOf(operator))
+      if (!closed.ok) throw refusalProblem(closed)
+      return ok({ node: { id: params.node, standing: closed.standing } })
+    },
+  })
+
+const paymentRoute = ({ gateway, ledger, signer }: RouteDeps): Route =>
+  route({
+    method: 'GET',
+    path: '/payments/:payment',
+    who: ['holder', 'operator'],
+    summary: 'One payment; for operators, and for a planner above it.',
+    params: paymentParams,
+    answers: { 200: paymentView },
+    handle: async ({ params, raw, operator }) => {
+      const payment = await ledger.payment(params.payment)
+      if (operator === undefined) {
+        const reader = await gateway.admitReader(raw)
+        if (!reader.ok) return reader.answer
+        const node = payment && (await ledger.node(payment.node))
+        if (!node?.path.includes(reader.node)) throw new HttpProblem('not_found')
+      }
+      if (payment === undefined) throw new HttpProblem('not_found')
+      const run = await ledger.run(payment.run)
+      const receipt = run && receiptOf(run, payment, signer)
+      return ok({ ...viewOfPayment(payment), ...(receipt === undefined ? {} : { receipt }) })
+    },
+  })
+
+const viewOfPayment = (payment: PaymentRecord): z.input<typeof paymentView> => ({
+  id: payment.id,
+  run: payment.run,
+  node: payment.node,
+  payee: payment.payee,
+  merchant: payment.merchant,
+  amount: payment.amount,
+  currency: payment.currency,
+  state: payment.state,
+  ...(payment.settledAmount === undefined ? {} : { settledAmount: payment.settledAmount }),
+  ...(payment.railReference === undefined ? {} : { railReference: payment.railReference }),
+  ...(payment.reason === undefined ? {} : { reason: payment.reason }),
+  createdAtSeconds: payment.createdAtSeconds,
+  ...(payment.endedAtSeconds === undefined ? {} : { endedAtSeconds: payment.endedAtSeconds }),
+})

@@ -1,0 +1,224 @@
+/** Routes of the service itself: signing in, the log, receipts, keys, health and the description of the interface. */
+import { Readable } from 'node:stream'
+import { z } from 'zod'
+import { exportLog } from '../../audit/export.ts'
+import { receiptOf } from '../../audit/receipts.ts'
+import { paymentIdSchema, receiptIdOf, receiptIdSchema, runIdSchema } from '../../core/ids.ts'
+import { jwksSchema } from '../../core/keys.ts'
+import type { Note } from '../../core/ledger.ts'
+import type { PaymentRecord } from '../../core/records.ts'
+import { nowSeconds } from '../../core/time.ts'
+import { receiptViewSchema } from '../../core/wire.ts'
+import { COOKIE } from '../access.ts'
+import { openApi } from '../openapi.ts'
+import { HttpProblem } from '../problems.ts'
+import { ok, type Route, route } from '../route.ts'
+import {
+  demoAnswer,
+  healthAnswer,
+  loginBody,
+  loginCodeAnswer,
+  reconcileAnswer,
+  sessionAnswer,
+} from '../shapes.ts'
+import { nameOf, type RouteDeps } from './deps.ts'
+
+const COOKIE_OPTIONS = { path: '/', httpOnly: true, secure: true, sameSite: 'strict' } as const
+
+/** What an operator did to the console itself, in the gateway's own stream. */
+const record = ({ ledger, clock }: RouteDeps, data: Note['data']) =>
+  ledger.execute('note', { stream: 'gateway', type: 'operator', data, now: nowSeconds(clock) })
+
+export function sessionRoutes(deps: RouteDeps): Route[] {
+  const { operators, ledger, signer, demo } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/login',
+      who: ['public'],
+      summary: 'Spend a one-time login code for a session cookie.',
+      body: loginBody,
+      answers: { 204: 'empty' },
+      handle: async ({ body, reply }) => {
+        const login = operators.login(body.code)
+        if (login === 'throttled') {
+          throw new HttpProblem('rate_limited', { headers: { 'retry-after': '60' } })
+        }
+        if (login === 'no') throw new HttpProblem('login_refused')
+        await record(deps, { act: 'login', by: nameOf(login.operator) })
+        reply.setCookie(COOKIE, login.secret, COOKIE_OPTIONS)
+        return { status: 204 }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/logout',
+      who: ['operator'],
+      summary: 'End the session.',
+      answers: { 204: 'empty' },
+      handle: async ({ session, operator, reply }) => {
+        if (session !== undefined) operators.logout(session)
+        await record(deps, { act: 'logout', by: nameOf(operator) })
+        reply.clearCookie(COOKIE, COOKIE_OPTIONS)
+        return { status: 204, headers: { 'clear-site-data': '"cache", "storage"' } }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/session',
+      who: ['operator'],
+      summary: 'Who is signed in, and what this gateway can show.',
+      answers: { 200: sessionAnswer },
+      handle: async ({ operator }) => {
+        const { state } = await ledger.standing('gateway')
+        return ok({
+          operator: operator?.name ?? '',
+          gateway: signer.gateway,
+          frozen: state === 'frozen',
+          demo: demo !== undefined,
+        })
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/login-codes',
+      who: ['operator'],
+      summary: 'A fresh one-time login code.',
+      answers: { 201: loginCodeAnswer },
+      handle: async ({ operator }) => {
+        const code = operators.newLoginCode()
+        await record(deps, { act: 'login_code', by: nameOf(operator) })
+        return { status: 201, body: code }
+      },
+    }),
+  ]
+}
+
+export function auditRoutes(deps: RouteDeps): Route[] {
+  const { ledger, signer, publicKeys } = deps
+  return [
+    route({
+      method: 'GET',
+      path: '/audit',
+      who: ['operator'],
+      summary: 'The log of a run, or of everything, one event a line, for `headgate audit verify`.',
+      query: z.strictObject({ run: runIdSchema.optional() }),
+      answers: { 200: 'application/x-ndjson' },
+      handle: async ({ query, operator }) => {
+        if (query.run !== undefined && (await ledger.run(query.run)) === undefined) {
+          throw new HttpProblem('not_found')
+        }
+        await record(deps, { act: 'export', by: nameOf(operator), run: query.run ?? '' })
+        const stream = Readable.from(lines(exportLog(ledger, query.run)))
+        return { status: 200, stream, type: 'application/x-ndjson' }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/receipts/:receipt',
+      who: ['operator'],
+      summary: 'The signed receipt of a settled payment, by its own id or the payment’s.',
+      params: z.strictObject({ receipt: z.union([receiptIdSchema, paymentIdSchema]) }),
+      answers: { 200: receiptViewSchema },
+      handle: async ({ params }) => {
+        const payment = await settledPayment(deps, params.receipt)
+        const run = payment && (await ledger.run(payment.run))
+        const receipt = run && receiptOf(run, payment, signer)
+        if (receipt === undefined || payment === undefined) throw new HttpProblem('not_found')
+        return ok({ id: receiptIdOf(payment.id), receipt, state: 'settled' })
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/.well-known/jwks.json',
+      who: ['public'],
+      summary: 'Keys that receipts, seals and checkpoints verify under.',
+      answers: { 200: jwksSchema },
+      handle: async () => ok({ keys: publicKeys }),
+    }),
+  ]
+}
+
+async function* lines(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const text of texts) yield `${text}\n`
+}
+
+const SETTLED = 1_000_000
+
+/** A receipt's id is a digest of its payment's: nobody stores it, so it is looked for. */
+async function settledPayment(
+  { ledger }: RouteDeps,
+  id: string,
+): Promise<PaymentRecord | undefined> {
+  const payment = paymentIdSchema.safeParse(id)
+  if (payment.success) return ledger.payment(payment.data)
+  const settled = await ledger.payments({ states: ['settled'], limit: SETTLED })
+  return settled.find((each) => receiptIdOf(each.id) === id)
+}
+
+export function serviceRoutes(deps: RouteDeps): Route[] {
+  const { demo } = deps
+  return [
+    route({
+      method: 'GET',
+      path: '/',
+      who: ['public'],
+      page: true,
+      summary: 'The console for browsers; for everyone else, where things are.',
+      answers: { 200: z.record(z.string(), z.string()) },
+      handle: async () =>
+        ok({ name: 'headgate', openapi: '/openapi.json', health: '/health/ready' }),
+    }),
+    route({
+      method: 'GET',
+      path: '/health/live',
+      who: ['public'],
+      summary: 'Whether the process answers.',
+      answers: { 200: healthAnswer },
+      handle: async () => ok({ state: 'live' }),
+    }),
+    route({
+      method: 'GET',
+      path: '/health/ready',
+      who: ['public'],
+      summary: 'Whether store, token engine, rail and clock can be used now.',
+      answers: { 200: healthAnswer, 503: healthAnswer },
+      handle: async () => {
+        const failing = await deps.failing()
+        if (failing.length === 0) return ok({ state: 'ready' })
+        return {
+          status: 503,
+          body: { state: 'not_ready', failing },
+          headers: { 'retry-after': '2' },
+        }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/openapi.json',
+      who: ['public'],
+      summary: 'This interface, described.',
+      answers: { 200: z.looseObject({}) },
+      handle: async () => ok(openApi(deps.table(), deps.url)),
+    }),
+    route({
+      method: 'POST',
+      path: '/internal/reconcile',
+      who: ['operator'],
+      summary: 'Ask the rail now about every payment that nobody has ended.',
+      answers: { 200: reconcileAnswer },
+      handle: async () => ok(await deps.reconcile()),
+    }),
+    ...(demo === undefined ? [] : [demoRoute(demo)]),
+  ]
+}
+
+const demoRoute = (demo: NonNullable<RouteDeps['demo']>): Route =>
+  route({
+    method: 'POST',
+    path: '/demo',
+    who: ['operator'],
+    summary: 'Begin the demonstration run, signed by the demonstration principal.',
+    answers: { 201: demoAnswer },
+    handle: async () => ({ status: 201, body: { run: { id: await demo() } } }),
+  })

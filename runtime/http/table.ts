@@ -1,0 +1,17 @@
+/** Every route of the interface, in one table. */
+import type { Route } from './route.ts'
+import { agentRoutes } from './routes/agents.ts'
+import type { RouteDeps } from './routes/deps.ts'
+import { holdRoutes, standingRoutes } from './routes/operators.ts'
+import { runRoutes } from './routes/runs.ts'
+import { auditRoutes, serviceRoutes, sessionRoutes } from './routes/service.ts'
+
+export const routeTable = (deps: RouteDeps): readonly Route[] => [
+  ...serviceRoutes(deps),
+  ...runRoutes(deps),
+  ...agentRoutes(deps),
+  ...holdRoutes(deps),
+  ...standingRoutes(deps),
+  ...sessionRoutes(deps),
+  ...auditRoutes(deps),
+]
