@@ -1,0 +1,227 @@
+/** Bodies that can be read in two ways, or that cost more to read than to send. */
+import { connect, type Socket } from 'node:net'
+import { deflateSync, gzipSync } from 'node:zlib'
+import type { AttackCase } from '../types.ts'
+import type { Bench, Call } from '../world/bench.ts'
+
+/** An honest leaf posts this body instead of its own. */
+async function post(
+  bench: Bench,
+  bodyOf: (quote: string) => Call['body'],
+  call: Partial<Call> = {},
+) {
+  const { quote, leaf } = await bench.purchase()
+  return bench.pay(leaf, quote, { body: bodyOf(quote), ...call })
+}
+
+const MALFORMED = { status: 401, code: 'malformed' } as const
+const AMBIGUOUS = { status: 401, code: 'ambiguous' } as const
+
+/** Connections that send the beginning of a request and then nothing. */
+async function stall(origin: string, count: number): Promise<readonly Socket[]> {
+  const { hostname, port, host } = new URL(origin)
+  const head = `POST /payments HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\n`
+  return Promise.all(
+    Array.from({ length: count }, async (_, i) => {
+      const socket = connect({ host: hostname, port: Number(port) })
+      socket.on('error', () => socket.destroy())
+      await new Promise((resolve) => socket.once('connect', resolve))
+      socket.write(i % 2 === 0 ? head : `${head}Content-Length: 500\r\n\r\n{"quo`)
+      return socket
+    }),
+  )
+}
+
+export const BODY_CASES: readonly AttackCase[] = [
+  {
+    id: 'Q01',
+    layer: 'request',
+    goal: 'Switch a check off',
+    method: 'Fields that ask for it: override, skipChecks, approved',
+    expected: MALFORMED,
+    guards: ['shape'],
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      for (const extra of [{ skipChecks: ['policy'] }, { approved: true }, { ceiling: 1e9 }]) {
+        bench.must(await bench.pay(leaf, quote, { body: { quote, ...extra } }), 401, 'malformed')
+      }
+      return bench.seen(await bench.pay(leaf, quote, { body: { quote, override: true } }))
+    },
+  },
+  {
+    id: 'Q22',
+    layer: 'request',
+    goal: 'Change every object of the process',
+    method: 'Keys named __proto__ and constructor',
+    expected: MALFORMED,
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const bodies = [
+        `{"quote":"${quote}","constructor":{"prototype":{"polluted":true}}}`,
+        `{"quote":"${quote}","\\u005f_proto__":{"polluted":true}}`,
+      ]
+      for (const body of bodies) {
+        bench.must(await bench.pay(leaf, quote, { body }), 401, 'malformed')
+      }
+      const body = `{"quote":"${quote}","__proto__":{"polluted":true}}`
+      const seen = bench.seen(await bench.pay(leaf, quote, { body }))
+      bench.claim(!('polluted' in {}), 'expected no property on every object')
+      return seen
+    },
+  },
+  {
+    id: 'Q23',
+    layer: 'request',
+    goal: 'Have two readers see two bodies',
+    method: 'The same key twice, once spelled with an escape',
+    expected: AMBIGUOUS,
+    guards: ['shape'],
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const other = bench.quote({ shop: bench.world.stranger })
+      const escaped = `{"quote":"${other}","\\u0071uote":"${quote}"}`
+      bench.must(await bench.pay(leaf, quote, { body: escaped }), 401, 'ambiguous')
+      const body = `{"quote":"${other}","quote":"${quote}"}`
+      return bench.seen(await bench.pay(leaf, quote, { body }))
+    },
+  },
+  {
+    id: 'Q24',
+    layer: 'request',
+    goal: 'Fill the memory',
+    method: 'A body that announces 200 MB, and one that sends on without announcing',
+    expected: { status: 413, code: 'too_large' },
+    run: async (bench) => {
+      const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
+      const headers = [['Transfer-Encoding', 'chunked']] as const
+      const endless = await bench.plain({
+        path: '/payments',
+        body: chunk.repeat(40),
+        headers: [...headers, ['Content-Type', 'application/json']],
+      })
+      bench.must(endless, 413)
+      return bench.seen(
+        await post(bench, () => ' '.repeat(1_000_000), {
+          headers: [['Content-Length', String(200 * 1024 * 1024)]],
+        }),
+      )
+    },
+  },
+  {
+    id: 'Q25',
+    layer: 'request',
+    goal: 'Exhaust the parser’s stack',
+    method: 'Nesting of 30,000 levels inside the size limit, then of 100,000',
+    expected: MALFORMED,
+    run: async (bench) => {
+      bench.must(await post(bench, () => '['.repeat(100_000)), 413)
+      bench.must(await post(bench, (quote) => `{"quote":"${quote}","a":`.repeat(20)), 401)
+      return bench.seen(await post(bench, () => '['.repeat(30_000) + ']'.repeat(30_000)))
+    },
+  },
+  {
+    id: 'Q26',
+    layer: 'request',
+    goal: 'Hold the server with requests that never end',
+    method: 'A hundred half-sent requests, headers and bodies, while an honest leaf pays',
+    expected: { status: 200, verdict: 'allow' },
+    run: async (bench) => {
+      const sockets = await stall(bench.world.origin, 100)
+      try {
+        const { quote, leaf } = await bench.purchase()
+        return bench.seen(await bench.pay(leaf, quote), [bench.move()])
+      } finally {
+        for (const socket of sockets) socket.destroy()
+      }
+    },
+  },
+  {
+    id: 'Q27',
+    layer: 'request',
+    goal: 'Have a body read in another encoding than it was checked in',
+    method: 'UTF-16, a byte-order mark and bytes that are no UTF-8 as JSON; then a form',
+    expected: { status: 415, code: 'unsupported_media_type' },
+    run: async (bench) => {
+      const bytes = (quote: string) => Buffer.from(JSON.stringify({ quote }))
+      const utf16 = (quote: string) => Buffer.from(JSON.stringify({ quote }), 'utf16le')
+      const bom = (quote: string) => Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytes(quote)])
+      const latin = (quote: string) => Buffer.from(`{"quote":"${quote}\xff"}`, 'latin1')
+      for (const body of [utf16, bom, latin]) bench.must(await post(bench, body), 401, 'malformed')
+      const charset = [['Content-Type', 'application/json; charset=utf-16']] as const
+      bench.must(await post(bench, utf16, { headers: charset }), 401, 'malformed')
+      const form = [['Content-Type', 'application/x-www-form-urlencoded']] as const
+      return bench.seen(await post(bench, (quote) => `quote=${quote}`, { headers: form }))
+    },
+  },
+  {
+    id: 'Q29',
+    layer: 'request',
+    goal: 'Say it again where somebody else might read it',
+    method: 'Payee and amount in the query, then in headers that override',
+    expected: AMBIGUOUS,
+    guards: ['shape'],
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const twice = {
+        headers: [
+          ['Content-Type', 'application/json'],
+          ['Content-Type', 'text/plain'],
+        ],
+      } as const
+      bench.claim(
+        (await bench.pay(leaf, quote, twice)).status >= 400,
+        'expected two content types to be refused',
+      )
+      const path = `/payments?payee=${bench.world.stranger.id}&amount=1`
+      return bench.seen(await bench.pay(leaf, quote, { path }))
+    },
+  },
+  {
+    id: 'Q29b',
+    layer: 'request',
+    goal: 'Override method, address or amount by a header',
+    method:
+      'X-HTTP-Method-Override, X-Original-URL, X-Forwarded-Host and X-Amount on an honest payment',
+    expected: { status: 200, verdict: 'allow' },
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const headers = [
+        ['X-HTTP-Method-Override', 'GET'],
+        ['X-Original-URL', '/freeze'],
+        ['X-Forwarded-Host', 'attacker.example'],
+        ['X-Amount', '1'],
+      ] as const
+      return bench.seen(await bench.pay(leaf, quote, { headers }), [bench.move()])
+    },
+  },
+  {
+    id: 'Q31',
+    layer: 'request',
+    goal: 'Slip a bad payment through beside a good one',
+    method: 'A batch: an array of bodies, and an array of quotes',
+    expected: MALFORMED,
+    guards: ['shape'],
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const other = bench.quote({ shop: bench.world.stranger, amount: 90_000 })
+      const inside = { body: { quote: [quote, other] } }
+      bench.must(await bench.pay(leaf, quote, inside), 401, 'malformed')
+      const batch = { body: [{ quote }, { quote: other }] }
+      return bench.seen(await bench.pay(leaf, quote, batch))
+    },
+  },
+  {
+    id: 'Q33',
+    layer: 'request',
+    goal: 'Send a small body that grows',
+    method: 'Fifty megabytes of blanks, compressed with gzip and with deflate',
+    expected: { status: 415, code: 'unsupported_media_type' },
+    run: async (bench) => {
+      const blanks = Buffer.alloc(50_000_000, ' ')
+      const deflated = { headers: [['Content-Encoding', 'deflate']] } as const
+      bench.must(await post(bench, () => deflateSync(blanks), deflated), 415)
+      const zipped = { headers: [['Content-Encoding', 'gzip']] } as const
+      return bench.seen(await post(bench, () => gzipSync(blanks), zipped))
+    },
+  },
+]

@@ -1,0 +1,137 @@
+/**
+ * Values that are not what they look like. A payment's body has one field, so each value is tried twice: as a field
+ * of its own beside the quote, and inside a quote that its issuer really signed.
+ */
+import { freshId } from '../../../runtime/core/ids.ts'
+import { signRaw } from '../forge/jws.ts'
+import type { AttackCase } from '../types.ts'
+import type { Bench } from '../world/bench.ts'
+
+interface Value {
+  readonly id: string
+  readonly goal: string
+  readonly method: string
+  readonly field: 'amount' | 'currency' | 'payee'
+  /** JSON texts, exactly as they shall stand. */
+  readonly texts: readonly string[]
+}
+
+const VALUES: readonly Value[] = [
+  {
+    id: 'Q02',
+    goal: 'Be taken for a registered payee',
+    method: 'The payee’s id with a Cyrillic letter that looks the same',
+    field: 'payee',
+    texts: ['"ev\u0430l-shop"'],
+  },
+  {
+    id: 'Q03',
+    goal: 'Be taken for a registered payee',
+    method: 'Zero-width and bidirectional control characters in the payee’s id',
+    field: 'payee',
+    texts: ['"eval\u200b-shop"', '"\u202epohs-lave"'],
+  },
+  {
+    id: 'Q05',
+    goal: 'Have text taken for a number',
+    method: 'The amount as a string',
+    field: 'amount',
+    texts: ['"1000"'],
+  },
+  {
+    id: 'Q06',
+    goal: 'Have one number read as two',
+    method: 'The amount with an exponent, a leading zero, a plus sign, in hexadecimal',
+    field: 'amount',
+    texts: ['1e3', '01000', '+1000', '0x3e8'],
+  },
+  {
+    id: 'Q07',
+    goal: 'Be credited',
+    method: 'A negative amount',
+    field: 'amount',
+    texts: ['-1000'],
+  },
+  {
+    id: 'Q08',
+    goal: 'Pass every comparison',
+    method: 'NaN, Infinity, minus zero and null for an amount',
+    field: 'amount',
+    texts: ['NaN', 'Infinity', '-0', 'null'],
+  },
+  {
+    id: 'Q09',
+    goal: 'Have a number change on the way',
+    method: 'An amount of 2^53 + 1 and one that overflows',
+    field: 'amount',
+    texts: ['9007199254740993', '1e400'],
+  },
+  {
+    id: 'Q10',
+    goal: 'Gain by rounding',
+    method: 'More decimals than the currency has',
+    field: 'amount',
+    texts: ['10.005', '1000.0'],
+  },
+  {
+    id: 'Q11',
+    goal: 'Find out who is a payee for nothing',
+    method: 'An amount of zero',
+    field: 'amount',
+    texts: ['0'],
+  },
+  {
+    id: 'Q13',
+    goal: 'Have an amount read in another currency',
+    method: 'Lower-case and unknown currency codes',
+    field: 'currency',
+    texts: ['"inr"', '"XBT"', '"INR "'],
+  },
+]
+
+/** A quote in which one claim is this text; the amount is that of its only line too. */
+function quoteWith(bench: Bench, field: Value['field'], text: string): string {
+  const { shop } = bench
+  const now = bench.now()
+  const claim = (name: Value['field'], usual: string) => (name === field ? text : usual)
+  const amount = claim('amount', '1000')
+  const payload =
+    `{"amount":${amount},"currency":${claim('currency', '"INR"')},"exp":${now + 600},"iat":${now},` +
+    `"iss":"${shop.id}","jti":"${freshId()}","kind":"merchant",` +
+    `"lines":[{"quantity":1,"sku":"THING","title":"A thing","unitAmount":${amount}}],` +
+    `"payee":${claim('payee', `"${shop.id}"`)}}`
+  return signRaw({
+    key: shop.key,
+    header: { alg: 'EdDSA', kid: shop.kid, typ: 'quote+jwt' },
+    payload,
+  })
+}
+
+async function tryValue(bench: Bench, { field, texts }: Value) {
+  const root = await bench.run()
+  const good = bench.quote()
+  const leaf = await bench.leaf(root, good)
+  for (const text of texts) {
+    const body = `{"quote":"${good}","${field}":${text}}`
+    bench.must(await bench.pay(leaf, good, { body }), 401, 'malformed')
+  }
+  let answer = bench.must(await bench.pay(leaf, good, { body: '{}' }), 401, 'malformed')
+  for (const text of texts) {
+    const quote = quoteWith(bench, field, text)
+    answer = await bench.pay(await bench.leaf(root, quote), quote)
+    bench.must(answer, 403, 'quote_invalid')
+  }
+  return bench.seen(answer)
+}
+
+export const VALUE_CASES: readonly AttackCase[] = VALUES.map(
+  (value): AttackCase => ({
+    id: value.id,
+    layer: 'request',
+    goal: value.goal,
+    method: value.method,
+    expected: { status: 403, code: 'quote_invalid', verdict: 'deny' },
+    ...(value.id === 'Q05' ? { guards: ['shape', 'quote'] as const } : {}),
+    run: (bench) => tryValue(bench, value),
+  }),
+)

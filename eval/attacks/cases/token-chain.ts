@@ -1,0 +1,266 @@
+/** Attacks on the chain itself: other keys, missing, moved, repeated or extra blocks, other bytes. */
+import { Writer } from '../../../runtime/client/protobuf.ts'
+import type { BlockClaims } from '../../../runtime/core/block.ts'
+import { rawPublicKey } from '../../../runtime/core/keys.ts'
+import { LIMITS } from '../../../runtime/core/limits.ts'
+import {
+  append,
+  appendClaims,
+  forgeRoot,
+  newKey,
+  withBlocks,
+  withRootKeyId,
+  withTail,
+} from '../forge/tokens.ts'
+import type { AttackCase } from '../types.ts'
+import type { Bench, Held } from '../world/bench.ts'
+
+const REFUSED = { status: 401, code: 'token_invalid' } as const
+
+/** A leaf three levels down, with everything that its holder saw on the way. */
+async function deepLeaf(bench: Bench) {
+  const root = await bench.run()
+  const middle = await bench.child(root, { ceiling: 50_000 })
+  const low = await bench.child(middle, { ceiling: 20_000, payees: [bench.shop.id] }, 5)
+  const quote = bench.quote()
+  return { root, middle, low, quote, leaf: await bench.leaf(low, quote) }
+}
+
+/** The honest chain's claims, minted again from the root down under other keys. */
+function remint(bench: Bench, claims: readonly BlockClaims[], rootKeyId: number): Held {
+  const [root, ...rest] = claims
+  if (root === undefined) throw new Error('expected a chain')
+  let holder = newKey()
+  const first = { ...root, holder: rawPublicKey(holder) }
+  let { token } = forgeRoot(newKey(), rootKeyId, first)
+  let last: BlockClaims = first
+  for (const next of rest) {
+    const key = newKey()
+    last = { ...next, holder: rawPublicKey(key) }
+    token = appendClaims(token, { holder, claims: last }).token
+    holder = key
+  }
+  return { run: bench.runs[0] ?? 'run_none', token, holder, claims: last }
+}
+
+export const CHAIN_CASES: readonly AttackCase[] = [
+  {
+    id: 'T01',
+    layer: 'token',
+    goal: 'Spend with a chain of one’s own that says what an honest one says',
+    method: 'The same claims signed under the attacker’s root key, which borrows the real key’s id',
+    expected: REFUSED,
+    guards: ['authenticity'],
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      const forged = remint(bench, [root.claims, leaf.claims], bench.world.root.id)
+      return bench.seen(await bench.pay(forged, quote))
+    },
+  },
+  {
+    id: 'T02',
+    layer: 'token',
+    goal: 'Bring the wider parent back',
+    method: 'The last block is cut off and the old proof kept, signed for by the leaf’s own key',
+    expected: REFUSED,
+    run: async (bench) => {
+      const { quote, leaf } = await deepLeaf(bench)
+      const token = withBlocks(leaf.token, (blocks) => blocks.slice(0, -1))
+      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
+    },
+  },
+  {
+    id: 'T03',
+    layer: 'token',
+    goal: 'Lose the block that limits the payees',
+    method: 'One middle block is taken out',
+    expected: REFUSED,
+    run: async (bench) => {
+      const { quote, leaf } = await deepLeaf(bench)
+      const token = withBlocks(leaf.token, (blocks) => blocks.filter((_, i) => i !== 2))
+      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
+    },
+  },
+  {
+    id: 'T04',
+    layer: 'token',
+    goal: 'Have a later limit read as an earlier one',
+    method: 'Two blocks change places',
+    expected: REFUSED,
+    run: async (bench) => {
+      const { quote, leaf } = await deepLeaf(bench)
+      const token = withBlocks(leaf.token, ([root, a, b, ...rest]) =>
+        root && a && b ? [root, b, a, ...rest] : [],
+      )
+      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
+    },
+  },
+  {
+    id: 'T11',
+    layer: 'token',
+    goal: 'Have a signature checked by another algorithm',
+    method: 'An Ed25519 key inside the token is labelled P-256',
+    expected: REFUSED,
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const token = withBlocks(leaf.token, (blocks) =>
+        blocks.map((block) => ({ ...block, nextKey: { ...block.nextKey, algorithm: 1 } })),
+      )
+      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
+    },
+  },
+  {
+    id: 'T12',
+    layer: 'token',
+    goal: 'Fall back to an older signature format that binds less',
+    method: 'The later block claims format 0 where we mint format 1',
+    expected: REFUSED,
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const token = withBlocks(leaf.token, (blocks) =>
+        blocks.map((block) => ({ ...block, version: 0 })),
+      )
+      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
+    },
+  },
+  {
+    id: 'T13',
+    layer: 'token',
+    goal: 'Exhaust the verifier with size',
+    method: '18 blocks, then one character more than a token may have, then five megabytes',
+    expected: { status: 401, code: 'too_large' },
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      let long: Pick<Held, 'token' | 'holder'> = root
+      for (let i = 0; i < LIMITS.tokenBlocks; i += 1) {
+        const payload = Buffer.from([0x18, 0x05])
+        const { token } = append(long.token, { holder: newKey(), payload, sealed: false })
+        long = { token, holder: root.holder }
+      }
+      bench.must(await bench.pay(long, quote), 401, 'too_large')
+      const huge = { token: 'A'.repeat(5 * 1024 * 1024), holder: leaf.holder }
+      bench.must(await bench.pay(huge, quote), 431)
+      const over = { token: 'A'.repeat(LIMITS.tokenChars + 1), holder: leaf.holder }
+      return bench.seen(await bench.pay(over, quote))
+    },
+  },
+  {
+    id: 'T18',
+    layer: 'token',
+    goal: 'Use a root key that is no longer in force',
+    method: 'A chain really signed by a key under the id that came before the present one',
+    expected: { status: 401, code: 'root_unknown' },
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      const retired = remint(bench, [root.claims, leaf.claims], bench.world.root.id - 1)
+      return bench.seen(await bench.pay(retired, quote))
+    },
+  },
+  {
+    id: 'T19',
+    layer: 'token',
+    goal: 'Have the verifier fall back to its default key',
+    method: 'An honest token that names an unknown root key id',
+    expected: { status: 401, code: 'root_unknown' },
+    guards: ['authenticity'],
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const token = withRootKeyId(leaf.token, 4_000_000_000)
+      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
+    },
+  },
+  {
+    id: 'T21',
+    layer: 'token',
+    goal: 'Add a block that nobody was asked to sign',
+    method:
+      'A block of the right grammar, signed by a key that the block before it does not declare',
+    expected: { status: 401, code: 'signer' },
+    guards: ['authenticity'],
+    run: async (bench) => {
+      const root = await bench.run()
+      const quote = bench.quote()
+      const { holderKey, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
+      const { token } = appendClaims(root.token, { holder: newKey(), claims })
+      return bench.seen(await bench.pay({ token, holder: holderKey }, quote))
+    },
+  },
+  {
+    id: 'T21b',
+    layer: 'token',
+    goal: 'Have one key stand for two places of the chain',
+    method: 'A planner gives its child its own key',
+    expected: { status: 401, code: 'signer' },
+    run: async (bench) => {
+      const root = await bench.run()
+      const quote = bench.quote()
+      const { holderKey: _, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
+      const same = { ...claims, holder: rawPublicKey(root.holder) }
+      const { token } = appendClaims(root.token, { holder: root.holder, claims: same })
+      return bench.seen(await bench.pay({ token, holder: root.holder }, quote))
+    },
+  },
+  {
+    id: 'T30',
+    layer: 'token',
+    goal: 'Extend a token that was closed',
+    method: 'A further leaf appended to a sealed one, behind the old final signature',
+    expected: REFUSED,
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      const { holderKey, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
+      const donor = appendClaims(root.token, { holder: root.holder, claims }).token
+      const token = withBlocks(leaf.token, (blocks) => {
+        let taken: typeof blocks = []
+        withBlocks(donor, (others) => {
+          taken = others.slice(-1)
+          return others
+        })
+        return [...blocks, ...taken]
+      })
+      return bench.seen(await bench.pay({ token, holder: holderKey }, quote))
+    },
+  },
+  {
+    id: 'T38',
+    layer: 'token',
+    goal: 'Dodge a register that is kept over a token’s text',
+    method: 'The paid token again with an unknown protobuf field behind it',
+    expected: REFUSED,
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      bench.must(await bench.pay(leaf, quote), 200)
+      const tail = new Writer()
+      tail.chunk(15, Buffer.from('other bytes'))
+      const other = { token: withTail(leaf.token, tail.finish()), holder: leaf.holder }
+      return bench.seen(await bench.pay(other, quote), [bench.move()])
+    },
+  },
+  {
+    id: 'T38b',
+    layer: 'token',
+    goal: 'Have one leaf count as two',
+    method: 'The parent appends the leaf’s signed claims again: same holder, new revocation id',
+    expected: REFUSED,
+    guards: ['authenticity'],
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      const { token } = appendClaims(root.token, { holder: root.holder, claims: leaf.claims })
+      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
+    },
+  },
+  {
+    id: 'T39',
+    layer: 'token',
+    goal: 'Spend with a split that the ledger never saw',
+    method: 'An honest planner’s leaf, minted and never registered',
+    expected: REFUSED,
+    guards: ['authenticity'],
+    run: async (bench) => {
+      const root = await bench.run()
+      const quote = bench.quote()
+      const leaf = bench.mint(root, bench.leafClaims(quote, {}))
+      return bench.seen(await bench.pay(leaf, quote))
+    },
+  },
+]

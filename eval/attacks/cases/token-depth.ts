@@ -1,0 +1,149 @@
+/** Attacks by going deeper or wider than what was given: at registration, and in a store that was made to agree. */
+import { appendClaims } from '../forge/tokens.ts'
+import type { AttackCase } from '../types.ts'
+import type { Bench, ChildChanges, Held } from '../world/bench.ts'
+
+/** Registers a child that claims more than its parent, minted past every check that our own client makes. */
+async function registerWider(bench: Bench, changes: ChildChanges) {
+  const root = await bench.run()
+  const narrow = await bench.child(root, { ceiling: 5_000, payees: [bench.shop.id] })
+  return bench.seen(await bench.register(narrow, bench.mint(narrow, changes).token))
+}
+
+const WIDENED = { status: 403, code: 'widened' } as const
+
+/**
+ * A child that stands in the store although no request could have put it there: a bug of ours in registering, or an
+ * edited store. The money for it moves as in any split, so that only the gateway's own look at the chain is left.
+ */
+async function smuggle(bench: Bench, parent: Held, child: Held): Promise<void> {
+  const { claims, token } = child
+  const verified = await bench.world.engine.verify(token)
+  const above = await bench.world.ledger.node(parent.claims.node)
+  if (!verified.ok || above === undefined) throw new Error('expected a chain that verifies')
+  const result = await bench.world.ledger.execute('split', {
+    child: {
+      id: claims.node,
+      run: parent.run,
+      parent: parent.claims.node,
+      path: [...above.path, claims.node],
+      kind: claims.kind,
+      label: 'smuggled',
+      currency: claims.currency,
+      ceiling: claims.ceiling,
+      expiresAtSeconds: above.expiresAtSeconds,
+      payees: claims.payees.filter((payee) => above.payees.includes(payee)),
+      holder: claims.holder,
+      ...(claims.quote === undefined ? {} : { quote: claims.quote }),
+      revocationIds: verified.token.revocationIds,
+      custody: 'outside',
+      createdAtSeconds: bench.now(),
+    },
+    nodes: claims.kind === 'planner' ? 10 : 0,
+    fanOut: 100,
+    now: bench.now(),
+  })
+  if (!result.ok) throw new Error(`expected the store to take the node, got ${result.code}`)
+}
+
+export const DEPTH_CASES: readonly AttackCase[] = [
+  {
+    id: 'T29',
+    layer: 'token',
+    goal: 'Have the request’s word on depth believed',
+    method: 'A body that says depth 1',
+    expected: { status: 401, code: 'malformed' },
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      return bench.seen(await bench.pay(leaf, quote, { body: { quote, depth: 1 } }))
+    },
+  },
+  {
+    id: 'T29b',
+    layer: 'token',
+    goal: 'Delegate deeper than the mandate allows',
+    method: 'A leaf at depth 3 where the mandate says 2',
+    expected: { status: 403, code: 'depth' },
+    guards: ['depth'],
+    run: async (bench) => {
+      const root = await bench.run({ limits: { depth: 2, fanOut: 10, nodes: 50 } })
+      const one = await bench.child(root, { ceiling: 50_000 })
+      const two = await bench.child(one, { ceiling: 20_000 }, 5)
+      const leaf = bench.mint(two, bench.leafClaims(bench.quote(), {}))
+      return bench.seen(await bench.register(two, leaf.token))
+    },
+  },
+  {
+    id: 'T29c',
+    layer: 'token',
+    goal: 'Pay from deeper than the mandate allows',
+    method: 'The same leaf, put into the store past the gateway',
+    expected: { status: 403, code: 'depth', verdict: 'deny' },
+    guards: ['depth'],
+    run: async (bench) => {
+      const root = await bench.run({ limits: { depth: 1, fanOut: 10, nodes: 50 } })
+      const one = await bench.child(root, { ceiling: 50_000 })
+      const quote = bench.quote()
+      const leaf = bench.mint(one, bench.leafClaims(quote, {}))
+      await smuggle(bench, one, leaf)
+      return bench.seen(await bench.pay(leaf, quote))
+    },
+  },
+  {
+    id: 'T40',
+    layer: 'token',
+    goal: 'Give a child a payee that its planner may not pay',
+    method: 'A block of the right grammar whose payees are not among its parent’s',
+    expected: WIDENED,
+    guards: ['depth'],
+    run: (bench) => registerWider(bench, { ceiling: 1_000, payees: [bench.world.shops[1].id] }),
+  },
+  {
+    id: 'T41',
+    layer: 'token',
+    goal: 'Outlive the parent',
+    method: 'A block that expires an hour after the one above it',
+    expected: WIDENED,
+    run: async (bench) => {
+      const root = await bench.run()
+      const later = (root.claims.expiresAtSeconds + 3600) as typeof root.claims.expiresAtSeconds
+      const child = bench.mint(root, { ceiling: 1_000, expiresAtSeconds: later })
+      return bench.seen(await bench.register(root, child.token))
+    },
+  },
+  {
+    id: 'T42',
+    layer: 'token',
+    goal: 'Delegate from a node that may not',
+    method: 'A looker that was left unsealed, with a child below it',
+    expected: { status: 401, code: 'token_invalid' },
+    run: async (bench) => {
+      const root = await bench.run()
+      const { holderKey, ...claims } = bench.childClaims(root, { kind: 'looker', ceiling: 0 })
+      const open = appendClaims(root.token, { holder: root.holder, claims, sealed: false })
+      const looker: Held = { run: root.run, token: open.token, holder: holderKey, claims }
+      const quote = bench.quote()
+      const leaf = bench.mint(looker, bench.leafClaims(quote, {}))
+      bench.must(await bench.register(root, open.token), 401, 'grammar')
+      return bench.seen(await bench.pay(leaf, quote))
+    },
+  },
+  {
+    id: 'T43',
+    layer: 'token',
+    goal: 'Pay with a chain that widens',
+    method: 'A leaf that outlives its planner, put into the store past the gateway',
+    expected: { status: 403, code: 'widened', verdict: 'deny' },
+    guards: ['depth'],
+    run: async (bench) => {
+      const root = await bench.run()
+      const soon = (bench.now() + 600) as typeof root.claims.expiresAtSeconds
+      const planner = await bench.child(root, { ceiling: 50_000, expiresAtSeconds: soon })
+      const quote = bench.quote()
+      const later = root.claims.expiresAtSeconds
+      const leaf = bench.mint(planner, { ...bench.leafClaims(quote, {}), expiresAtSeconds: later })
+      await smuggle(bench, planner, leaf)
+      return bench.seen(await bench.pay(leaf, quote))
+    },
+  },
+]

@@ -1,0 +1,255 @@
+/** Attacks by who presents a token, when, and for what: theft, replay, revocation, the wrong kind of node. */
+import { createServer } from 'node:net'
+import { newKey } from '../forge/tokens.ts'
+import type { AttackCase } from '../types.ts'
+import type { Bench, Call, ProofChanges } from '../world/bench.ts'
+
+const PAY: Call = { path: '/payments' }
+
+/** An honest leaf with a proof that is wrong in one way. */
+async function payWithProof(bench: Bench, changes: ProofChanges, on: Call = PAY) {
+  const { quote, leaf } = await bench.purchase()
+  const proof = bench.proof(leaf, on, changes)
+  return bench.seen(await bench.pay(leaf, quote, { headers: [['DPoP', proof]] }))
+}
+
+const PROOF = { status: 401, code: 'proof_invalid' } as const
+
+/** How often anything connected to a port of ours while `act` ran, and what came of it. */
+async function connectionsDuring<T>(act: (url: string) => Promise<T>): Promise<[T, number]> {
+  let connections = 0
+  const server = createServer((socket) => {
+    connections += 1
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  try {
+    return [await act(`http://127.0.0.1:${port}/keys`), connections]
+  } finally {
+    server.close()
+  }
+}
+
+export const HOLDER_CASES: readonly AttackCase[] = [
+  {
+    id: 'T16',
+    layer: 'token',
+    goal: 'Pay with a token that has just expired',
+    method: 'The leaf expired one second ago; mandate and quote are still good',
+    expected: { status: 403, code: 'expired', verdict: 'deny' },
+    world: 'late',
+    guards: ['standing'],
+    run: async (bench) => {
+      const root = await bench.run()
+      const quote = bench.quote()
+      const ends = (bench.now() + 5) as typeof root.claims.expiresAtSeconds
+      const leaf = await bench.child(root, {
+        ...bench.leafClaims(quote, {}),
+        expiresAtSeconds: ends,
+      })
+      bench.world.pushClock(6_000)
+      return bench.seen(await bench.pay(leaf, quote))
+    },
+  },
+  {
+    id: 'T17',
+    layer: 'token',
+    goal: 'Bring expired authority back to life',
+    method: 'The gateway’s clock is set back ten minutes',
+    expected: { status: 503, code: 'unavailable' },
+    world: 'late',
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const proof = bench.proof(leaf, PAY)
+      bench.world.pushClock(-600_000)
+      try {
+        return bench.seen(await bench.pay(leaf, quote, { headers: [['DPoP', proof]] }))
+      } finally {
+        bench.world.pushClock(600_000)
+      }
+    },
+  },
+  {
+    id: 'T20',
+    layer: 'token',
+    goal: 'Have the verifier fetch a key of the attacker’s',
+    method: 'The proof’s header names a URL for its key set',
+    expected: PROOF,
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const [seen, connections] = await connectionsDuring(async (url) => {
+        const [, ...rest] = bench.proof(leaf, PAY).split('.')
+        const header = { alg: 'EdDSA', typ: 'dpop+jwt', jku: url, x5u: url }
+        const head = Buffer.from(JSON.stringify(header)).toString('base64url')
+        const proof = [head, ...rest].join('.')
+        return bench.seen(await bench.pay(leaf, quote, { headers: [['DPoP', proof]] }))
+      })
+      bench.claim(connections === 0, 'expected no connection to the URL that the proof names')
+      return seen
+    },
+  },
+  {
+    id: 'T24',
+    layer: 'token',
+    goal: 'Use a one-shot leaf for a second payment',
+    method: 'After paying its own quote the leaf presents another of the same shop and amount',
+    expected: { status: 403, code: 'capability', verdict: 'deny' },
+    guards: ['capability'],
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      bench.must(await bench.pay(leaf, quote), 200)
+      return bench.seen(await bench.pay(leaf, bench.quote()), [bench.move()])
+    },
+  },
+  {
+    id: 'T25',
+    layer: 'token',
+    goal: 'Spend a token that was found in a log',
+    method: 'The whole token, with a proof by the thief’s own key',
+    expected: PROOF,
+    guards: ['authenticity'],
+    run: (bench) => payWithProof(bench, { key: newKey() }),
+  },
+  {
+    id: 'T25b',
+    layer: 'token',
+    goal: 'Use an old proof',
+    method: 'A proof signed two minutes ago',
+    expected: PROOF,
+    run: (bench) => payWithProof(bench, { claims: { iat: bench.now() - 120 } }),
+  },
+  {
+    id: 'T25c',
+    layer: 'token',
+    goal: 'Use a proof that was made for something else',
+    method: 'The holder’s proof over another route',
+    expected: PROOF,
+    run: (bench) => payWithProof(bench, {}, { path: '/search' }),
+  },
+  {
+    id: 'T25d',
+    layer: 'token',
+    goal: 'Use a proof that was made for another token of the same holder',
+    method: 'The proof’s token hash is another’s',
+    expected: PROOF,
+    run: (bench) => payWithProof(bench, { claims: { ath: 'A'.repeat(43) } }),
+  },
+  {
+    id: 'T26',
+    layer: 'token',
+    goal: 'Use a captured proof for another body',
+    method: 'The proof of a payment that went through, sent again with another quote',
+    expected: { status: 401, code: 'proof_replayed' },
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const headers = [['DPoP', bench.proof(leaf, PAY)]] as const
+      bench.must(await bench.pay(leaf, quote, { headers }), 200)
+      return bench.seen(await bench.pay(leaf, bench.quote(), { headers }), [bench.move()])
+    },
+  },
+  {
+    id: 'T26b',
+    layer: 'token',
+    goal: 'Learn the answer to somebody else’s payment',
+    method: 'The same request again, byte for byte',
+    expected: { status: 401, code: 'proof_replayed' },
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const headers = [['DPoP', bench.proof(leaf, PAY)]] as const
+      bench.must(await bench.pay(leaf, quote, { headers }), 200)
+      return bench.seen(await bench.pay(leaf, quote, { headers }), [bench.move()])
+    },
+  },
+  {
+    id: 'T27',
+    layer: 'token',
+    goal: 'Pay although somebody above was revoked',
+    method: 'The planner in the middle is revoked; the leaf itself is untouched',
+    expected: { status: 403, code: 'revoked', verdict: 'deny' },
+    guards: ['standing'],
+    run: async (bench) => {
+      const root = await bench.run()
+      const middle = await bench.child(root, { ceiling: 50_000 })
+      const quote = bench.quote()
+      const leaf = await bench.leaf(middle, quote)
+      const path = `/runs/${root.run}/nodes/${middle.claims.node}/revoke`
+      bench.must(await bench.operator(path, { method: 'POST' }), 200)
+      return bench.seen(await bench.pay(leaf, quote))
+    },
+  },
+  {
+    id: 'T32',
+    layer: 'token',
+    goal: 'Use one run’s token in another run',
+    method: 'A planner of run A registers a child in run B',
+    expected: { status: 404, code: 'not_found' },
+    run: async (bench) => {
+      const a = await bench.run()
+      const b = await bench.run()
+      const child = bench.mint(a)
+      return bench.seen(
+        await bench.call(a, { path: `/runs/${b.run}/nodes`, body: { token: child.token } }),
+      )
+    },
+  },
+  {
+    id: 'T33',
+    layer: 'token',
+    goal: 'Pay with a token that may only search',
+    method: 'A looker posts a payment',
+    expected: { status: 403, code: 'not_a_leaf', verdict: 'deny' },
+    guards: ['capability'],
+    run: async (bench) => {
+      const root = await bench.run()
+      const looker = await bench.child(root, { kind: 'looker', ceiling: 0 })
+      return bench.seen(await bench.pay(looker, bench.quote()))
+    },
+  },
+  {
+    id: 'T33b',
+    layer: 'token',
+    goal: 'Pay with a token that may only split',
+    method: 'A planner with money enough posts a payment',
+    expected: { status: 403, code: 'not_a_leaf', verdict: 'deny' },
+    run: async (bench) => {
+      const root = await bench.run()
+      const planner = await bench.child(root, { ceiling: 50_000 })
+      return bench.seen(await bench.pay(planner, bench.quote()))
+    },
+  },
+  {
+    id: 'T34',
+    layer: 'token',
+    goal: 'Have two parts of the server read two different tokens',
+    method: 'A token in a header of another name, then two Authorization headers',
+    expected: { status: 401, code: 'ambiguous' },
+    guards: ['shape'],
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const named = { headers: [['X-Access-Token', leaf.token]] } as const
+      bench.must(await bench.pay(leaf, quote, named), 401, 'ambiguous')
+      const token = ['Authorization', `DPoP ${leaf.token}`] as const
+      return bench.seen(await bench.pay(leaf, quote, { headers: [token, token] }))
+    },
+  },
+  {
+    id: 'T35',
+    layer: 'token',
+    goal: 'Be let in without a token',
+    method: 'No Authorization header, an empty one, another scheme, and a token that is empty',
+    expected: { status: 401, code: 'malformed' },
+    guards: ['shape'],
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const proof = () => ['DPoP', bench.proof(leaf, PAY)] as const
+      const body = { quote }
+      for (const value of ['', 'DPoP ', `Bearer ${leaf.token}`]) {
+        const headers = [['Authorization', value], proof()] as const
+        bench.must(await bench.plain({ ...PAY, body, headers }), 401, 'malformed')
+      }
+      return bench.seen(await bench.plain({ ...PAY, body, headers: [proof()] }))
+    },
+  },
+]

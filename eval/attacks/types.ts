@@ -1,0 +1,77 @@
+/**
+ * What an attack is: who wants what, how it is tried, and what must come of it. A case never scores itself on a text
+ * that it read: the runner compares the rail's own book before and after, and the ledger's balances of every run
+ * that the case touched, with what the case says must have moved.
+ */
+import type { CheckName } from '../../runtime/core/codes.ts'
+import type { Currency } from '../../runtime/core/money.ts'
+import type { Bench } from './world/bench.ts'
+
+export const LAYERS = [
+  'token',
+  'request',
+  'ledger',
+  'agent',
+  'monitor',
+  'operator',
+  'rail',
+  'legit',
+] as const
+export type Layer = (typeof LAYERS)[number]
+
+/**
+ * Which composition a case needs. `main`: no monitor, default rules. `monitored`: a scripted monitor. `ruled`: rules
+ * of the operator. `late`: a clock that the case may push.
+ */
+export const WORLDS = ['main', 'monitored', 'ruled', 'late'] as const
+export type WorldName = (typeof WORLDS)[number]
+
+/** What the answer must be. `code` is the gateway's denial code, or the problem's code where no check was reached. */
+export interface Expected {
+  readonly status: number
+  readonly code?: string
+  readonly verdict?: 'allow' | 'hold' | 'deny'
+}
+
+/** Money that must be on the rail's book afterwards and was not before: account, minor units, currency. */
+export interface Move {
+  readonly account: string
+  readonly amount: number
+  readonly currency: Currency
+}
+
+/** What came back at the decisive step, and what the case says must have moved by then. */
+export interface Seen extends Expected {
+  readonly moved?: readonly Move[]
+}
+
+export interface AttackCase {
+  /** The number in the list of cases; a letter behind it for a variant. */
+  readonly id: string
+  readonly layer: Layer
+  readonly goal: string
+  readonly method: string
+  readonly expected: Expected
+  readonly world?: WorldName
+  /** Checks without which this case must be expected to go wrong; the ablation runs it for these. */
+  readonly guards?: readonly CheckName[]
+  readonly run: (bench: Bench) => Promise<Seen>
+}
+
+/** A case that went another way than it must: the reason is a sentence for a person. */
+export class Wrong extends Error {
+  constructor(why: string) {
+    super(why)
+    this.name = 'Wrong'
+  }
+}
+
+export interface CaseResult {
+  readonly id: string
+  readonly layer: Layer
+  readonly ms: number
+  /** Absent: it went as it must. */
+  readonly why?: string
+  /** Money moved that should not have, or did not that should have. */
+  readonly moneyWrong?: boolean
+}

@@ -1,0 +1,316 @@
+/**
+ * The bench of one case: a principal who signs, an outside planner who holds keys and splits as the protocol says,
+ * shops that quote, and requests over HTTP. Everything is made fresh, so that no case meets another's money.
+ */
+import type { KeyObject } from 'node:crypto'
+import type { BlockClaims } from '../../../runtime/core/block.ts'
+import {
+  allottedNodeIdOf,
+  freshId,
+  type NodeId,
+  type RunId,
+  sha256,
+} from '../../../runtime/core/ids.ts'
+import { signJws } from '../../../runtime/core/jws.ts'
+import { rawPublicKey } from '../../../runtime/core/keys.ts'
+import { type Currency, minor } from '../../../runtime/core/money.ts'
+import { type Seconds, seconds } from '../../../runtime/core/time.ts'
+import { type RunDetail, runDetailSchema } from '../../../runtime/core/wire.ts'
+import { appendClaims, newKey } from '../forge/tokens.ts'
+import { type Received, send } from '../http.ts'
+import { type Move, type Seen, Wrong } from '../types.ts'
+import type { Shop, World } from './world.ts'
+
+/** A node as its holder has it. */
+export interface Held {
+  readonly run: RunId
+  readonly token: string
+  readonly holder: KeyObject
+  readonly claims: BlockClaims
+}
+
+/** An answer with its code: from the body, or where the wire says nothing, from the gateway's own word. */
+export interface Answer extends Received {
+  readonly code?: string
+  readonly verdict?: 'allow' | 'hold' | 'deny'
+  readonly body: { readonly [key: string]: unknown }
+}
+
+export interface Call {
+  readonly method?: string
+  readonly path: string
+  /** JSON, unless it is text or bytes already. */
+  readonly body?: unknown
+  /** Replace or add; a name given twice is sent twice. */
+  readonly headers?: readonly (readonly [string, string])[]
+  readonly giveUpMs?: number
+}
+
+export interface ProofChanges {
+  readonly key?: KeyObject
+  readonly claims?: { readonly [claim: string]: unknown }
+  readonly header?: { readonly [name: string]: unknown }
+}
+
+export type MandateChanges = { readonly [claim: string]: unknown }
+
+export interface QuoteChanges {
+  readonly shop?: Shop
+  readonly amount?: number
+  readonly currency?: Currency
+  /** Replace or add claims, whatever they are. */
+  readonly claims?: { readonly [claim: string]: unknown }
+  readonly key?: KeyObject
+}
+
+export type ChildChanges = Partial<Omit<BlockClaims, 'ceiling'>> & { readonly ceiling?: number }
+
+const HOUR = 3600
+
+export class Bench {
+  readonly world: World
+  /** Runs that this case made, for the balance of the books afterwards. */
+  readonly runs: RunId[] = []
+  readonly #children = new Map<NodeId, number>()
+
+  constructor(world: World) {
+    this.world = world
+  }
+
+  get shop(): Shop {
+    return this.world.shops[0]
+  }
+
+  now(): Seconds {
+    return seconds(Math.floor(this.world.nowMs() / 1000))
+  }
+
+  /** A mandate as the principal signs it, with these claims changed. */
+  mandate(changes: MandateChanges = {}): string {
+    const { principal, gatewayId, shops } = this.world
+    const claims = {
+      iss: principal.id,
+      aud: gatewayId,
+      jti: freshId(),
+      iat: this.now(),
+      exp: this.now() + HOUR,
+      task: 'Buy what the case needs',
+      currency: 'INR',
+      ceiling: 100_000,
+      payees: shops.map(({ id }) => id),
+      limits: { depth: 8, fanOut: 128, nodes: 400 },
+      ...changes,
+    }
+    return signJws({ typ: 'mandate+jwt', key: principal.key, kid: principal.kid, claims })
+  }
+
+  /** Posts a mandate whose root planner is ours; the run's root comes back with its token. */
+  async run(changes: MandateChanges = {}): Promise<Held> {
+    const holder = newKey()
+    const mandate = this.mandate({ holder: rawPublicKey(holder), ...changes })
+    const answer = await this.plain({ method: 'POST', path: '/runs', body: { mandate } })
+    const { run, node, token } = answer.body as {
+      run?: { id: RunId }
+      node?: NodeId
+      token?: string
+    }
+    if (!run || !node || token === undefined) {
+      throw new Wrong(`expected a run with a token, got ${answer.status} ${answer.code ?? ''}`)
+    }
+    this.runs.push(run.id)
+    const { blocks } = await this.#read(token)
+    const [claims] = blocks
+    if (claims === undefined) throw new Wrong('expected a root block')
+    return { run: run.id, token, holder, claims }
+  }
+
+  async #read(token: string): Promise<{ blocks: readonly BlockClaims[] }> {
+    const verdict = await this.world.engine.verify(token)
+    if (!verdict.ok)
+      throw new Wrong(`expected the gateway's own token to verify, got ${verdict.code}`)
+    return verdict.token
+  }
+
+  /** Claims of a next child below `parent`: a leaf for a quote, or whatever is asked for. */
+  childClaims(parent: Held, changes: ChildChanges = {}): BlockClaims & { holderKey: KeyObject } {
+    const index = this.#children.get(parent.claims.node) ?? 0
+    this.#children.set(parent.claims.node, index + 1)
+    const holderKey = newKey()
+    const { ceiling = parent.claims.ceiling, ...rest } = changes
+    return {
+      node: allottedNodeIdOf(parent.claims.node, index),
+      kind: 'planner',
+      currency: parent.claims.currency,
+      ceiling: ceiling as BlockClaims['ceiling'],
+      holder: rawPublicKey(holderKey),
+      expiresAtSeconds: parent.claims.expiresAtSeconds,
+      payees: parent.claims.payees,
+      ...rest,
+      holderKey,
+    }
+  }
+
+  /** Mints a child as an honest planner would; nobody has recorded it yet. */
+  mint(parent: Held, changes: ChildChanges = {}): Held {
+    const { holderKey, ...claims } = this.childClaims(parent, changes)
+    const { token } = appendClaims(parent.token, { holder: parent.holder, claims })
+    return { run: parent.run, token, holder: holderKey, claims }
+  }
+
+  /** Asks the gateway to record a child that `parent` minted. */
+  register(parent: Held, token: string, nodes?: number): Promise<Answer> {
+    const body = { token, ...(nodes === undefined ? {} : { nodes }) }
+    return this.call(parent, { path: `/runs/${parent.run}/nodes`, body })
+  }
+
+  /** A child that the gateway has recorded; throws Wrong when it would not. */
+  async child(parent: Held, changes: ChildChanges = {}, nodes?: number): Promise<Held> {
+    const child = this.mint(parent, changes)
+    const room = nodes ?? (child.claims.kind === 'planner' ? 20 : undefined)
+    const answer = await this.register(parent, child.token, room)
+    if (answer.status !== 201) {
+      throw new Wrong(`expected a child to be recorded, got ${answer.status} ${answer.code ?? ''}`)
+    }
+    return child
+  }
+
+  /** What a leaf for this quote says, by default exactly what the quote needs. */
+  leafClaims(quote: string, { shop = this.shop, amount = 1_000 }: QuoteChanges): ChildChanges {
+    return { kind: 'leaf', ceiling: amount, payees: [shop.id], quote: sha256(quote) }
+  }
+
+  leaf(parent: Held, quote: string, changes: QuoteChanges = {}): Promise<Held> {
+    return this.child(parent, this.leafClaims(quote, changes))
+  }
+
+  /** A quote that one of our shops signs. */
+  quote(changes: QuoteChanges = {}): string {
+    const { shop = this.shop, amount = 1_000, currency = 'INR', key = shop.key } = changes
+    const claims = {
+      iss: shop.id,
+      jti: freshId(),
+      iat: this.now(),
+      exp: this.now() + HOUR,
+      kind: 'merchant',
+      payee: shop.id,
+      lines: [{ sku: 'THING', title: 'A thing', quantity: 1, unitAmount: amount }],
+      amount,
+      currency,
+      ...changes.claims,
+    }
+    return signJws({ typ: 'quote+jwt', key, kid: shop.kid, claims })
+  }
+
+  /** A fresh run with one leaf for one quote: where most cases begin. */
+  async purchase(changes: QuoteChanges & { mandate?: MandateChanges } = {}) {
+    const root = await this.run(changes.mandate)
+    const quote = this.quote(changes)
+    return { root, quote, leaf: await this.leaf(root, quote, changes) }
+  }
+
+  /** What a settled payment of a quote looks like on the rail. */
+  move({ shop = this.shop, amount = 1_000, currency = 'INR' }: QuoteChanges = {}): Move {
+    return { account: shop.account, amount, currency }
+  }
+
+  proof(node: Pick<Held, 'token' | 'holder'>, call: Call, changes: ProofChanges = {}): string {
+    const key = changes.key ?? node.holder
+    const jwk = { kty: 'OKP', crv: 'Ed25519', x: rawPublicKey(key) } as const
+    const claims = {
+      htm: call.method ?? 'POST',
+      htu: `${this.world.url}${call.path.split('?')[0]}`,
+      iat: this.now(),
+      jti: freshId(),
+      ath: sha256(node.token),
+      ...changes.claims,
+    }
+    return signJws({ typ: 'dpop+jwt', key, jwk, claims })
+  }
+
+  /** A request by a holder, with a fresh proof unless `DPoP` is among the headers. */
+  call(node: Pick<Held, 'token' | 'holder'>, call: Call): Promise<Answer> {
+    const given = new Set((call.headers ?? []).map(([name]) => name.toLowerCase()))
+    const headers: (readonly [string, string])[] = []
+    if (!given.has('authorization')) headers.push(['Authorization', `DPoP ${node.token}`])
+    if (!given.has('dpop')) headers.push(['DPoP', this.proof(node, call)])
+    return this.plain({ ...call, headers: [...headers, ...(call.headers ?? [])] })
+  }
+
+  pay(
+    leaf: Pick<Held, 'token' | 'holder'>,
+    quote: string,
+    call: Partial<Call> = {},
+  ): Promise<Answer> {
+    return this.call(leaf, { path: '/payments', body: { quote }, ...call })
+  }
+
+  /** A request by an operator with the operator's token. */
+  operator(path: string, call: Partial<Call> = {}): Promise<Answer> {
+    const bearer = ['Authorization', `Bearer ${this.world.operatorToken}`] as const
+    return this.plain({ method: 'GET', path, ...call, headers: [bearer, ...(call.headers ?? [])] })
+  }
+
+  /** A request with nothing added but a content type where there is a body. */
+  async plain(call: Call): Promise<Answer> {
+    const { method = 'POST', path, body, headers = [], giveUpMs } = call
+    const names = new Set(headers.map(([name]) => name.toLowerCase()))
+    const isRaw = typeof body === 'string' || body instanceof Uint8Array
+    const typed = body === undefined || names.has('content-type')
+    this.world.watch.reset()
+    const received = await send(this.world.origin, {
+      method,
+      path,
+      headers: typed ? headers : [...headers, ['Content-Type', 'application/json']],
+      ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
+      ...(giveUpMs === undefined ? {} : { giveUpMs }),
+    })
+    return this.#answer(received)
+  }
+
+  #answer(received: Received): Answer {
+    const { json } = received
+    const body = typeof json === 'object' && json !== null ? (json as Answer['body']) : {}
+    const reason = body.reason as { code?: string } | undefined
+    const onTheWire = reason?.code ?? (typeof body.code === 'string' ? body.code : undefined)
+    const code = received.status === 401 ? (this.world.watch.code ?? onTheWire) : onTheWire
+    const verdict = body.verdict as Answer['verdict']
+    return {
+      ...received,
+      body,
+      ...(code === undefined ? {} : { code }),
+      ...(verdict === undefined ? {} : { verdict }),
+    }
+  }
+
+  /** The run as operators see it. */
+  async detail(run: RunId): Promise<RunDetail> {
+    const answer = await this.operator(`/runs/${run}`)
+    const parsed = runDetailSchema.safeParse(answer.json)
+    if (!parsed.success) throw new Wrong(`expected the run's detail, got ${answer.status}`)
+    return parsed.data
+  }
+
+  /** Throws Wrong unless the answer is this; for steps beside the decisive one. */
+  must(answer: Answer, status: number, code?: string): Answer {
+    if (answer.status === status && (code === undefined || answer.code === code)) return answer
+    const wanted = `${status}${code === undefined ? '' : ` ${code}`}`
+    throw new Wrong(`expected ${wanted} on the way, got ${answer.status} ${answer.code ?? ''}`)
+  }
+
+  /** The decisive step's answer, with what must have moved. */
+  seen({ status, code, verdict }: Answer, moved: readonly Move[] = []): Seen {
+    return {
+      status,
+      ...(code === undefined ? {} : { code }),
+      ...(verdict === undefined ? {} : { verdict }),
+      moved,
+    }
+  }
+
+  /** For a case that is about a state rather than an answer. */
+  claim(holds: boolean, why: string): void {
+    if (!holds) throw new Wrong(why)
+  }
+}
+
+export const amountOf = (n: number) => minor(n)

@@ -1,0 +1,45 @@
+/**
+ * The rail's own side of things: its book, which is what every case is scored on, and its script of faults. Over
+ * HTTP to the rail's process, with the rail's key; the gateway is not asked about what the gateway did.
+ */
+import type { z } from 'zod'
+import type { ruleSchema } from '../../../runtime/rails/simulated/script.ts'
+import { type BookView, bookSchema } from '../../../runtime/rails/simulated/wire.ts'
+import type { Move } from '../types.ts'
+
+export interface RailDesk {
+  book(): Promise<BookView>
+  script(rule: z.input<typeof ruleSchema>): Promise<void>
+  clearScript(): Promise<void>
+}
+
+export function createRailDesk(url: string, key: string): RailDesk {
+  const call = async (method: string, path: string, body?: unknown): Promise<string> => {
+    const answer = await fetch(new URL(path, url), {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    if (!answer.ok)
+      throw new Error(`the rail's desk answered ${answer.status} to ${method} ${path}`)
+    return answer.text()
+  }
+  return {
+    book: async () => bookSchema.parse(JSON.parse(await call('GET', '/book'))),
+    script: async (rule) => void (await call('POST', '/script', rule)),
+    clearScript: async () => void (await call('DELETE', '/script')),
+  }
+}
+
+/** Payouts that moved money and are on `after` but not on `before`. */
+export function movesBetween(before: BookView, after: BookView): readonly Move[] {
+  const known = new Set(before.payouts.map(({ key }) => key))
+  return after.payouts
+    .filter(({ key, state }) => state === 'settled' && !known.has(key))
+    .map(({ account, amount, currency }) => ({ account, amount, currency }))
+}
+
+const line = ({ account, amount, currency }: Move): string => `${currency} ${amount} to ${account}`
+
+/** Moves as sorted lines, so that two lists can be compared whatever their order. */
+export const moveLines = (moves: readonly Move[]): readonly string[] => moves.map(line).sort()

@@ -1,0 +1,185 @@
+/**
+ * Starts what cases run in. Outside of the gateway everything is a process of its own: the simulated rail and the
+ * storefront, each with its own book. A gateway is composed in this process, by the product's own composition and with
+ * its own server on a loopback port, so that the evaluation can read its word on each refusal and replace one check;
+ * cases talk to it over HTTP only.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort, type Outside, startOutside } from '../../../runtime/cli/world.ts'
+import { compose, type GatewaySecrets, type Overrides } from '../../../runtime/compose.ts'
+import { type Config, type ConfigFile, parseConfig, Secret } from '../../../runtime/config.ts'
+import { steadyClock } from '../../../runtime/core/clock.ts'
+import type { Monitor } from '../../../runtime/core/judges.ts'
+import {
+  type PrivateJwk,
+  privateKeyOf,
+  publicJwkOf,
+  rawPublicKey,
+} from '../../../runtime/core/keys.ts'
+import { CHECK_LIST, type Check } from '../../../runtime/gateway/pipeline.ts'
+import { openSqliteLedger } from '../../../runtime/ledger/sqlite.ts'
+import { newKey } from '../forge/tokens.ts'
+import type { WorldName } from '../types.ts'
+import { createRailDesk, type RailDesk } from './rail-desk.ts'
+import { createWatch } from './watch.ts'
+import type { Shop, World } from './world.ts'
+
+/** Everything outside of the gateway, shared by all worlds of one evaluation. */
+export interface Scene {
+  readonly outside: Outside
+  readonly desk: RailDesk
+  readonly shops: readonly [Shop, Shop]
+  readonly stranger: Shop
+  readonly close: () => Promise<void>
+}
+
+function createShop(id: string): Shop {
+  const key = newKey()
+  return { id, account: `account-of-${id}`, kid: `${id}-1`, key }
+}
+
+export async function startScene(): Promise<Scene> {
+  const dir = mkdtempSync(join(tmpdir(), 'headgate-attack-'))
+  try {
+    const clock = { nowMs: () => Date.now() }
+    const outside = await startOutside({ dir, port: await freePort(), clock })
+    return {
+      outside,
+      desk: createRailDesk(outside.rail.url, outside.rail.key.reveal()),
+      shops: [createShop('eval-shop'), createShop('eval-other')],
+      stranger: createShop('eval-stranger'),
+      close: async () => {
+        await outside.close()
+        rmSync(dir, { recursive: true, force: true })
+      },
+    }
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true })
+    throw error
+  }
+}
+
+const jwkOf = ({ kid, key }: Shop) =>
+  ({ kty: 'OKP', crv: 'Ed25519', x: rawPublicKey(key), kid }) as const
+
+/** What each world's operator configured; all but the named parts are the same. */
+const POLICIES: { readonly [name in WorldName]: ConfigFile['policy'] } = {
+  main: { rules: [] },
+  monitored: { rules: [{ kind: 'approval_above', id: 'big', currency: 'USD', above: 5_000 }] },
+  late: { rules: [] },
+  ruled: {
+    rules: [
+      { kind: 'deny_list', id: 'no-strangers', payees: ['eval-other'] },
+      { kind: 'per_payment_cap', id: 'cap', currency: 'INR', above: 50_000 },
+      { kind: 'duplicate', id: 'twice' },
+      { kind: 'recurring', id: 'again-and-again' },
+      { kind: 'hourly_count', id: 'busy', most: 3, effect: 'hold' },
+    ],
+  },
+}
+
+function configOf(scene: Scene, name: WorldName, port: number): Config {
+  const { outside, shops, stranger } = scene
+  const { config } = outside
+  const ours = [...shops, stranger]
+  const file: ConfigFile = {
+    ...config,
+    gateway: { ...config.gateway, url: `http://127.0.0.1:${port}` },
+    payees: [
+      ...config.payees,
+      ...ours.map(({ id, account }) => ({ id, name: id, accounts: { simulated: account } })),
+    ],
+    merchants: [
+      ...config.merchants,
+      ...ours.map((shop) => ({
+        id: shop.id,
+        // Nobody is there: its quotes come from the runner.
+        url: 'http://127.0.0.1:9',
+        jwks: { keys: [jwkOf(shop)] },
+      })),
+    ],
+    policy: POLICIES[name],
+    listen: { host: '127.0.0.1', port },
+  }
+  return parseConfig(JSON.stringify(file))
+}
+
+function newSecrets(): GatewaySecrets {
+  return {
+    // Not the first id, so that there is one that came before.
+    root: { id: 7, key: newKey() },
+    runtimeSecret: randomBytes(32),
+    signing: { kid: 'gateway-1', key: newKey() },
+    operatorToken: new Secret(randomBytes(32).toString('base64url')),
+  }
+}
+
+export interface WorldOptions {
+  /** Instead of the nine: an ablation passes nine of which one lets everything through. */
+  readonly checks?: readonly Check[]
+  readonly monitor?: Monitor
+  readonly timings?: Overrides['timings']
+}
+
+export async function startWorld(
+  scene: Scene,
+  name: WorldName,
+  options: WorldOptions = {},
+): Promise<World> {
+  const config = configOf(scene, name, await freePort())
+  const secrets = newSecrets()
+  const watch = createWatch()
+  const log: string[] = []
+  let offsetMs = 0
+  const wall = () => Date.now() + offsetMs
+  const store = join(scene.outside.dir, `${name}-${randomBytes(4).toString('hex')}.db`)
+  const ledger = await openSqliteLedger({ path: store, organisation: config.organisation })
+  const headgate = await compose({
+    config,
+    secrets,
+    railKey: scene.outside.rail.key,
+    log: ({ code, message }) => void log.push(`${code} ${message}`),
+    overrides: {
+      clock: steadyClock(wall),
+      ledger: watch.ledger(ledger),
+      checks: watch.checks(options.checks ?? CHECK_LIST),
+      manual: true,
+      ...(options.monitor === undefined ? {} : { monitor: options.monitor }),
+      ...(options.timings === undefined ? {} : { timings: options.timings }),
+    },
+  })
+  const operatorToken = secrets.operatorToken.reveal()
+  return {
+    name,
+    origin: headgate.local,
+    url: headgate.url,
+    gatewayId: config.gateway.id,
+    operatorToken,
+    principal: principalOf(scene.outside.principal),
+    shops: scene.shops,
+    stranger: scene.stranger,
+    desk: scene.desk,
+    watch,
+    root: secrets.root,
+    ledger,
+    engine: headgate.engine,
+    nowMs: wall,
+    pushClock: (ms) => {
+      if (name !== 'late') throw new Error('this clock is not ours')
+      offsetMs += ms
+    },
+    newLoginCode: () => headgate.newLoginCode().code,
+    secrets: [operatorToken, scene.outside.rail.key.reveal()],
+    log,
+    close: () => headgate.close(),
+  }
+}
+
+function principalOf({ id, key }: { id: string; key: PrivateJwk }): World['principal'] {
+  const { kid } = publicJwkOf(key)
+  if (kid === undefined) throw new Error('expected the principal’s key to have an id')
+  return { id, kid, key: privateKeyOf(key) }
+}

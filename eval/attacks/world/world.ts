@@ -1,0 +1,47 @@
+/** What a case is given to work on: one composed gateway with everything outside of it real. */
+import type { KeyObject } from 'node:crypto'
+import type { TokenEngine } from '../../../runtime/core/engine.ts'
+import type { Ledger } from '../../../runtime/core/ledger.ts'
+import type { WorldName } from '../types.ts'
+import type { RailDesk } from './rail-desk.ts'
+import type { Watch } from './watch.ts'
+
+/** A shop whose signing key is the runner's: its quotes can say anything, and the signature is always right. */
+export interface Shop {
+  readonly id: string
+  readonly account: string
+  readonly kid: string
+  readonly key: KeyObject
+}
+
+export interface World {
+  readonly name: WorldName
+  /** Where the server listens: `http://127.0.0.1:PORT`. */
+  readonly origin: string
+  /** The gateway's public URL: what proofs are signed over. */
+  readonly url: string
+  readonly gatewayId: string
+  readonly operatorToken: string
+  readonly principal: { readonly id: string; readonly kid: string; readonly key: KeyObject }
+  /** `shops[0]` is the usual payee, `shops[1]` another. Both are registered and on every default mandate. */
+  readonly shops: readonly [Shop, Shop]
+  /** Registered like the others, but on no default mandate. */
+  readonly stranger: Shop
+  readonly desk: RailDesk
+  readonly watch: Watch
+  readonly root: { readonly id: number; readonly key: KeyObject }
+  /** The store's own door, for a state that no request can bring about: a bug of ours, an edited store. */
+  readonly ledger: Ledger
+  readonly engine: TokenEngine
+  /** What this gateway takes for now, in milliseconds. */
+  readonly nowMs: () => number
+  /** Only in a world whose clock is ours. */
+  readonly pushClock: (ms: number) => void
+  /** A fresh one-time code, as `headgate login-code` prints it. */
+  readonly newLoginCode: () => string
+  /** Strings that may appear in no answer, event or log: keys, tokens, codes. */
+  readonly secrets: readonly string[]
+  /** What the server would have written to its operator's log. */
+  readonly log: readonly string[]
+  readonly close: () => Promise<void>
+}
