@@ -11,6 +11,7 @@ import { feedListeners, ledgerOf } from './reads.ts'
 import {
   errorOf,
   type Hello,
+  type Numbered,
   type Outcome,
   type Reply,
   type Request,
@@ -25,15 +26,39 @@ export interface SqliteLedgerOptions {
   readonly lockMs?: number
   /** The file may grow to this many pages of 4 KiB; then the store refuses, as on a full disk. */
   readonly maxPages?: number
-  /** How the worker is started; a test may keep hold of it. */
-  readonly spawn?: (options: WorkerOptions) => Worker
+  /** How the store's thread is started; a test may keep hold of it, or do without a thread. */
+  readonly spawn?: (options: WorkerOptions) => Thread
 }
 
-const spawnWorker = (workerData: WorkerOptions): Worker =>
-  new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+/** What is needed of the store's thread. */
+export interface Thread {
+  post(request: Numbered): void
+  /** A `Hello` first, then replies. */
+  onMessage(listener: (message: Hello | Reply) => void): void
+  /** Once, when nothing more will come; with what broke it, if something did. */
+  onEnd(listener: (cause?: unknown) => void): void
+}
+
+function spawnWorker(workerData: WorkerOptions): Thread {
+  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
     workerData,
     execArgv: ['--disable-warning=ExperimentalWarning'],
   })
+  return threadOf(worker)
+}
+
+/** A worker as the store's thread. */
+export function threadOf(worker: Worker): Thread {
+  let cause: unknown
+  worker.once('error', (error) => {
+    cause = error
+  })
+  return {
+    post: (request) => worker.postMessage(request),
+    onMessage: (listener) => void worker.on('message', listener),
+    onEnd: (listener) => void worker.once('exit', () => listener(cause)),
+  }
+}
 
 /**
  * Opens or creates the file. Throws Fault `store_newer` for a file of a newer program, `store_locked` while another
@@ -41,13 +66,13 @@ const spawnWorker = (workerData: WorkerOptions): Worker =>
  */
 export async function openSqliteLedger(options: SqliteLedgerOptions): Promise<Ledger> {
   const { path, organisation, lockMs = 1_000, maxPages, spawn = spawnWorker } = options
-  const worker = spawn({
+  const thread = spawn({
     path,
     organisation,
     lockMs,
     ...(maxPages === undefined ? {} : { maxPages }),
   })
-  const line = new Line(worker)
+  const line = new Line(thread)
   await line.opened
   return ledgerOf({
     execute: (name, input) => line.ask({ kind: 'execute', name, input } as Request),
@@ -63,10 +88,10 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** Questions and answers between this thread and the worker. */
+/** Questions and answers between this thread and the store's. */
 class Line {
   readonly opened: Promise<void>
-  readonly #worker: Worker
+  readonly #thread: Thread
   readonly #listeners = feedListeners()
   readonly #waiting = new Map<number, Waiting>()
   readonly #ended: Promise<void>
@@ -74,26 +99,25 @@ class Line {
   #broken: Fault | undefined
   #closing: Promise<void> | undefined
 
-  constructor(worker: Worker) {
-    this.#worker = worker
-    this.#ended = new Promise((resolve) => worker.once('exit', () => resolve()))
-    worker.once('error', (cause) =>
-      this.#break(
-        new Fault('store_unavailable', 'the ledger worker failed', { retryable: false, cause }),
-      ),
-    )
-    worker.once('exit', () =>
-      this.#break(
-        new Fault('store_unavailable', 'the ledger worker has ended', { retryable: false }),
-      ),
-    )
+  constructor(thread: Thread) {
+    this.#thread = thread
     this.opened = new Promise((resolve, reject) => {
       this.#waiting.set(0, { resolve: () => resolve(), reject })
     })
-    worker.once('message', (hello: Hello) => {
-      const outcome: Outcome = 'ready' in hello ? { value: undefined } : hello
-      this.#settle(0, outcome)
-      worker.on('message', (reply: Reply) => this.#take(reply))
+    this.#ended = new Promise((resolve) => {
+      thread.onEnd((cause) => {
+        this.#break(
+          new Fault('store_unavailable', 'the ledger worker has ended', {
+            retryable: false,
+            cause,
+          }),
+        )
+        resolve()
+      })
+    })
+    thread.onMessage((message) => {
+      if ('answers' in message) this.#take(message)
+      else this.#settle(0, 'ready' in message ? { value: undefined } : message)
     })
   }
 
@@ -107,7 +131,7 @@ class Line {
       if (this.#closing) throw new Fault('store_unavailable', 'the ledger is closed')
       this.#asked += 1
       const id = this.#asked
-      this.#worker.postMessage({ ...request, id })
+      this.#thread.post({ ...request, id })
       this.#waiting.set(id, { resolve: (value) => resolve(value as T), reject })
     })
   }

@@ -1,0 +1,38 @@
+import { afterEach, expect, it } from 'vitest'
+import { LIMITS } from '../../runtime/core/limits.ts'
+import { later } from '../../runtime/core/time.ts'
+import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
+import { accepted, aProof, NOW, startChain } from '../support/ledger.ts'
+import { contract } from './contract.ts'
+
+contract('memory', async () => {
+  const ledger = createMemoryLedger({ organisation: 'acme' })
+  return { ledger, dispose: () => ledger.close() }
+})
+
+const limits: { seenProofs: number } = LIMITS
+const { seenProofs } = LIMITS
+afterEach(() => {
+  limits.seenProofs = seenProofs
+})
+
+it('refuses rather than forgets a proof when it keeps as many as it may', async () => {
+  const ledger = createMemoryLedger({ organisation: 'acme' })
+  const { leaf } = await startChain(ledger)
+  const use = (attempt: string, now = NOW) =>
+    ledger.execute('note', {
+      stream: leaf.id,
+      type: 'read',
+      data: {},
+      proof: aProof(leaf, attempt),
+      now,
+    })
+  limits.seenProofs = 2
+  accepted(await use('a'))
+  accepted(await use('b'))
+  const full = { ok: false, code: 'proofs_full' }
+  expect(await use('c')).toEqual(full)
+  accepted(await use('a'))
+  expect(await use('c', later(NOW, 62))).toEqual(full)
+  accepted(await use('c', later(NOW, 63)))
+})
