@@ -215,10 +215,17 @@ function signMandate(
 }
 
 /** A port of this machine that was free a moment ago. */
-export async function freePort(): Promise<number> {
+export const freePort = (): Promise<number> => listenOnce(0)
+
+/** Throws what listening would throw, `EADDRINUSE` when somebody has the port. */
+export async function assertPortFree(port: number): Promise<void> {
+  await listenOnce(port)
+}
+
+async function listenOnce(port: number): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(0, '127.0.0.1', resolve)
+    server.once('error', reject).listen(port, '127.0.0.1', resolve)
   })
   const address = server.address()
   await new Promise((resolve) => server.close(resolve))

@@ -1,0 +1,166 @@
+/** Commands that serve: a configured gateway, a whole play world, and a fresh code to sign in with. */
+import { randomBytes } from 'node:crypto'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { type ComposeOptions, compose, type Headgate } from '../../compose.ts'
+import { type Config, parseConfig, readConfig } from '../../config.ts'
+import type { LogEntry } from '../../http/server.ts'
+import { loginCodeAnswer } from '../../http/shapes.ts'
+import { dataFile, openDataDir } from '../data-dir.ts'
+import { Failure } from '../failure.ts'
+import type { Io } from '../io.ts'
+import { assertPortFree, startOutside } from '../world.ts'
+import { apiOf, command, dataPath, emit, type ServerOptions, withServer } from './context.ts'
+
+interface ServeOptions {
+  data?: string
+  config?: string
+  port?: string
+  json?: boolean
+}
+
+export function serveCommand(io: Io): Command {
+  return command({
+    name: 'serve',
+    summary: 'serve a gateway from its configuration and data folder, until interrupted',
+    examples: [
+      'headgate serve --data /var/lib/headgate --config headgate.json',
+      'HEADGATE_RAIL_KEY_FILE=rail.key headgate serve --data .headgate',
+    ],
+  })
+    .option('--data <dir>', 'store and keys, made on the first start (or HEADGATE_DATA)')
+    .option(
+      '--config <file>',
+      'the configuration (or HEADGATE_CONFIG; default headgate.json in the data folder)',
+    )
+    .option('--port <n>', 'instead of the configured port')
+    .action((options: ServeOptions) => serve(io, options))
+}
+
+async function serve(io: Io, options: ServeOptions): Promise<void> {
+  const path = dataPath(io, options.data)
+  const file = options.config ?? io.environment.configFile ?? dataFile(path, 'config')
+  const config = withPort(readConfig(file), options.port)
+  const { railKey } = io.environment.secrets
+  await serveUntilStopped(
+    io,
+    { path, config, ...(railKey === undefined ? {} : { railKey }) },
+    options,
+  )
+}
+
+function portOf(text: string): number {
+  const port = Number(text)
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
+  throw new Failure('usage', 'expected --port to be a port number')
+}
+
+const withPort = (config: Config, port: string | undefined): Config =>
+  port === undefined ? config : { ...config, listen: { ...config.listen, port: portOf(port) } }
+
+interface ToServe extends Pick<ComposeOptions, 'config' | 'railKey' | 'demoMandate'> {
+  readonly path: string
+}
+
+/** Opens the data folder, serves from it, says where, and puts everything away when the signal fires. */
+async function serveUntilStopped(
+  io: Io,
+  toServe: ToServe,
+  options: { json?: boolean },
+): Promise<void> {
+  const { path, ...rest } = toServe
+  const data = openDataDir(path)
+  try {
+    const headgate = await compose({
+      ...rest,
+      secrets: data,
+      store: data.store,
+      log: (entry) => io.err(logLine(io, entry)),
+    })
+    try {
+      announce(io, headgate, path, options)
+      await stopped(io.signal)
+    } finally {
+      rmSync(dataFile(path, 'server'), { force: true })
+      await headgate.close()
+    }
+  } finally {
+    data.close()
+  }
+}
+
+function announce(io: Io, headgate: Headgate, path: string, options: { json?: boolean }): void {
+  const { url, local } = headgate
+  const port = new URL(local).port
+  const console = `http://headgate.localhost:${port}`
+  const { code } = headgate.newLoginCode()
+  const { pid } = process
+  writeServerFile(dataFile(path, 'server'), { local, url, pid })
+  emit(io, options, { url, local, console, loginCode: code, pid, data: path }, () =>
+    [
+      `headgate is ready`,
+      `  console     ${console}`,
+      `  login code  ${code}   (once, for ten minutes; \`headgate login-code\` makes another)`,
+      `  interface   ${url}`,
+      `  data        ${path}`,
+      `stop with Ctrl-C`,
+      '',
+    ].join('\n'),
+  )
+}
+
+/** Replaced in one step, so that nobody reads half of it. */
+function writeServerFile(file: string, value: object): void {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  writeFileSync(draft, `${JSON.stringify(value)}\n`, { mode: 0o600 })
+  renameSync(draft, file)
+}
+
+const logLine = (io: Io, entry: LogEntry): string =>
+  `${JSON.stringify({ at: new Date(io.clock.nowMs()).toISOString(), ...entry })}\n`
+
+const stopped = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+export function startCommand(io: Io): Command {
+  return command({
+    name: 'start',
+    summary: 'start a play world on this machine: rail, shops, gateway and console',
+    examples: ['headgate start', 'headgate start --port 9090 --data /tmp/try'],
+  })
+    .option('--data <dir>', 'where the world is kept (or HEADGATE_DATA; default .headgate)')
+    .option('--port <n>', 'of the gateway and its console', '8080')
+    .action((options: ServeOptions) => start(io, options))
+}
+
+async function start(io: Io, options: ServeOptions): Promise<void> {
+  const path = dataPath(io, options.data)
+  const port = portOf(options.port ?? '8080')
+  // Before any child is started: a taken port or an unusable folder must cost nothing.
+  await assertPortFree(port)
+  openDataDir(path).close()
+  const outside = await startOutside({ dir: join(path, 'world'), port, clock: io.clock })
+  try {
+    const config = parseConfig(JSON.stringify(outside.config))
+    const demoMandate = () => outside.sign({ task: 'buy one desk lamp' })
+    await serveUntilStopped(io, { path, config, railKey: outside.rail.key, demoMandate }, options)
+  } finally {
+    await outside.close()
+  }
+}
+
+export function loginCodeCommand(io: Io): Command {
+  const base = command({
+    name: 'login-code',
+    summary: 'make a one-time code to sign in to the console of a running gateway',
+    examples: ['headgate login-code', 'headgate login-code --data /var/lib/headgate --json'],
+  })
+  return withServer(base).action(async (options: ServerOptions & { json?: boolean }) => {
+    const answer = await apiOf(io, options).post('/login-codes', {}, loginCodeAnswer)
+    emit(io, options, answer, () => `${answer.code}\n`)
+  })
+}
