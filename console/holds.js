@@ -104,6 +104,7 @@ function front(hold) {
  */
 function makeCard(first, changed) {
   const left = h('span', { class: 'figure' })
+  const due = h('span', { class: 'muted due' }, left, ' until ', time(first.expiresAtSeconds))
   const foot = h('div', { class: 'actions' })
   const problem = h('p', { class: 'problem', role: 'alert' })
   const title = `cheque-${first.id}`
@@ -122,18 +123,12 @@ function makeCard(first, changed) {
   })
   fill(foot, buttons)
   fill(card.element, [
-    h(
-      'header',
-      {},
-      h('h3', { id: title }, 'Cheque'),
-      status,
-      h('span', { class: 'muted due' }, left, ' until ', time(first.expiresAtSeconds)),
-    ),
+    h('header', {}, h('h3', { id: title }, 'Cheque'), status, due),
     h('div', { class: 'front' }, ...front(first)),
     problem,
     foot,
   ])
-  card.element.className = 'cheque'
+  card.element.classList.add('cheque')
   card.element.setAttribute('aria-labelledby', title)
 
   /** @param {'approve' | 'refuse'} verb */
@@ -153,8 +148,9 @@ function makeCard(first, changed) {
   /** @param {string} state @param {string} [by] */
   function finish(state, by) {
     card.decided = true
+    card.element.classList.add('decided')
     fill(status, [badge(state)])
-    fill(left, [])
+    due.hidden = true
     fill(stamp, [DECIDED[state] ?? state, by === undefined ? '' : ', by ', by && words(by)])
     if (!stamp.isConnected) fill(foot, [stamp])
   }

@@ -47,7 +47,11 @@ function row(run) {
     'tr',
     {},
     h('th', { scope: 'row' }, h('a', { href: `/runs/${run.id}` }, words(run.task, 120))),
-    h('td', {}, badge(run.state), run.frozen && badge('frozen')),
+    h(
+      'td',
+      {},
+      h('span', { class: 'states-cell' }, badge(run.state), run.frozen && badge('frozen')),
+    ),
     h('td', { class: 'figure' }, money(totals.spent, currency), bar(sums)),
     h('td', { class: 'figure' }, money(ceiling, currency)),
     h(
