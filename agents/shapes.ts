@@ -3,49 +3,10 @@ import { z } from 'zod'
 import { identifierSchema } from '../runtime/core/ids.ts'
 import { LIMITS } from '../runtime/core/limits.ts'
 import { secondsSchema } from '../runtime/core/mandate.ts'
-import { currencySchema, minorSchema, positiveMinorSchema } from '../runtime/core/money.ts'
+import { currencySchema, minorSchema } from '../runtime/core/money.ts'
+import { needSchema, partOutcomeSchema } from '../runtime/core/plan.ts'
 
 const wordsSchema = z.string().min(1).max(LIMITS.titleChars)
-
-export const needSchema = z.strictObject({
-  text: wordsSchema,
-  quantity: z.number().int().min(1).max(1_000_000),
-  maxUnit: positiveMinorSchema.exactOptional(),
-  maxTotal: positiveMinorSchema.exactOptional(),
-  prefer: z.array(wordsSchema).max(20),
-})
-
-const branchSchema = z.strictObject({
-  kind: z.literal('branch'),
-  label: wordsSchema,
-  task: z.string().min(1).max(LIMITS.taskChars),
-  ceiling: minorSchema,
-  nodes: z.number().int().min(1).max(LIMITS.nodes).exactOptional(),
-})
-
-const purchaseSchema = z.strictObject({
-  kind: z.literal('purchase'),
-  label: wordsSchema,
-  need: needSchema,
-  ceiling: minorSchema,
-})
-
-export const planSchema = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('parts'),
-    parts: z
-      .array(z.discriminatedUnion('kind', [branchSchema, purchaseSchema]))
-      .max(LIMITS.fanOut * 2),
-  }),
-  z.strictObject({ kind: z.literal('unreadable'), reason: z.string().min(1).max(500) }),
-])
-
-const outcomeSchema = z.strictObject({
-  label: wordsSchema,
-  need: needSchema,
-  reason: z.enum(['over_budget', 'nothing_found', 'refused', 'failed']),
-  cheapest: minorSchema.exactOptional(),
-})
 
 export const planInputSchema = z.strictObject({
   task: z.string(),
@@ -55,7 +16,8 @@ export const planInputSchema = z.strictObject({
   nodesLeft: z.number().int(),
   fanOut: z.number().int(),
   payees: z.array(z.strictObject({ id: identifierSchema, name: z.string() })),
-  outcomes: z.array(outcomeSchema).exactOptional(),
+  outcomes: z.array(partOutcomeSchema).exactOptional(),
+  used: minorSchema.exactOptional(),
   objection: z.string().exactOptional(),
 })
 

@@ -1,0 +1,91 @@
+/** What a walk is made of: the ports, the bounds, and one run's own state in this process. */
+import type { KeyObject } from 'node:crypto'
+import type { Client } from '../client/client.ts'
+import type { Agents } from '../core/agents.ts'
+import type { HolderKeys, TokenEngine } from '../core/engine.ts'
+import type { MerchantId, PayeeId, RunId } from '../core/ids.ts'
+import type { Ledger } from '../core/ledger.ts'
+import type { Mandate } from '../core/mandate.ts'
+import type { Merchants } from '../core/merchants.ts'
+import type { RunRecord, RunState } from '../core/records.ts'
+import type { Clock } from '../core/time.ts'
+import type { Gate } from './gate.ts'
+
+export interface FunnelBounds {
+  /** Purchases under way at once in one run, from the first search to the end of the payment. */
+  readonly purchases: number
+  /** Fresh looks for one purchase: the first one, and those after a quote that no longer held. */
+  readonly looks: number
+  /** Times one call is tried again while the gateway or a model is at fault. */
+  readonly tries: number
+  /** Model calls of one run in this process. */
+  readonly modelCalls: number
+  /** One call to an agent. */
+  readonly modelMs: number
+  /** Longest pause between two looks at something that somebody else decides. */
+  readonly pauseMs: number
+  /** How long a purchase waits for the rail's word before it is given up; its money stays reserved. */
+  readonly outcomeMs: number
+}
+
+export const BOUNDS: FunnelBounds = {
+  purchases: 4,
+  looks: 3,
+  tries: 4,
+  modelCalls: 2_000,
+  modelMs: 60_000,
+  pauseMs: 1_000,
+  outcomeMs: 10 * 60_000,
+}
+
+export interface FunnelDeps {
+  readonly ledger: Ledger
+  readonly engine: TokenEngine
+  readonly holderKeys: HolderKeys
+  readonly agents: Agents
+  /** For the merchants' pinned keys, and to hand receipts over. */
+  readonly merchants: Pick<Merchants, 'ids' | 'keys' | 'keyById' | 'order'>
+  /** The gateway as a node's holder reaches it: the same door that outsiders use. */
+  readonly connect: (of: {
+    readonly token: string
+    readonly holder: KeyObject
+  }) => Pick<Client, 'search' | 'quote' | 'pay'>
+  /** Public names of payees. */
+  readonly payees: readonly { readonly id: PayeeId; readonly name: string }[]
+  readonly payeeOf: (merchant: MerchantId) => PayeeId
+  /** Seals and finishes a run whose root is closed; unfinished while its root is not. */
+  readonly finish: (
+    run: RunId,
+    state: Exclude<RunState, 'running' | 'cancelling'>,
+    reason?: string,
+  ) => Promise<RunRecord>
+  readonly clock: Clock
+  readonly bounds?: Partial<FunnelBounds>
+  /** Told of what ended a branch or stopped a walk for a reason of ours. Must not throw. */
+  readonly onFault?: (error: unknown) => void
+}
+
+/** One run being walked. */
+export interface Walk extends Omit<FunnelDeps, 'bounds'> {
+  readonly bounds: FunnelBounds
+  readonly run: RunRecord
+  readonly mandate: Mandate
+  /** Aborted when this process stops walking; the run goes on elsewhere or later. */
+  readonly signal: AbortSignal
+  /** How many purchases may be under way. */
+  readonly gate: Gate
+  /** Resolves when the run's feed moves, or after `ms`, or at once when the walk is stopped. */
+  readonly change: (ms: number) => Promise<void>
+  modelCalls: number
+}
+
+/** This branch cannot go on; its siblings can. `reason` is a short code of ours. */
+export class BranchEnded extends Error {
+  readonly reason: string
+
+  constructor(reason: string) {
+    super(`a branch ended: ${reason}`)
+    this.name = 'BranchEnded'
+    this.reason = reason
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * The funnel: it turns one mandate into a tree and walks it to its end. It holds no money and no authority of its own:
+ * every child is minted under its parent's derived key and exists by a recorded split, every search and payment goes
+ * through the gateway's door with the node's own proof. A walk may be killed at any instant; resumed, it goes on from
+ * what is written, asks no model again and pays nothing twice.
+ */
+
+import { Fault } from '../core/errors.ts'
+import type { RunId } from '../core/ids.ts'
+import { parseJws } from '../core/jws.ts'
+import { LIMITS } from '../core/limits.ts'
+import { mandateSchema } from '../core/mandate.ts'
+import type { NodeRecord, RunRecord } from '../core/records.ts'
+import { BOUNDS, type FunnelDeps, type Walk } from './context.ts'
+import { Gate } from './gate.ts'
+import { closeNode } from './nodes.ts'
+import { reasonOf } from './reason.ts'
+import { type WalkResult, walkPlanner } from './walk.ts'
+
+export interface Funnel {
+  /** Walks a run in the background; a run that is walked already, ended, or planned elsewhere is left alone. */
+  start(run: RunRecord): void
+  /** Starts every run that has not ended; returns how many. */
+  resume(): Promise<number>
+  /** Resolves with the run once its walk in this process is over. */
+  settled(run: RunId): Promise<RunRecord | undefined>
+  /** Stops walking and waits until nothing is in hand; what is written is where the next walk goes on. */
+  close(): Promise<void>
+}
+
+const isOver = ({ state, seal }: RunRecord): boolean =>
+  seal !== undefined || state === 'completed' || state === 'failed' || state === 'cancelled'
+
+export function createFunnel(deps: FunnelDeps): Funnel {
+  const stop = new AbortController()
+  const walks = new Map<RunId, Promise<void>>()
+
+  const start = (run: RunRecord): void => {
+    if (stop.signal.aborted || walks.has(run.id) || isOver(run)) return
+    const done = walkRun(deps, run, stop.signal)
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) deps.onFault?.(error)
+      })
+      .finally(() => walks.delete(run.id))
+    walks.set(run.id, done)
+  }
+
+  return {
+    start,
+    resume: async () => {
+      let started = 0
+      for await (const run of allRuns(deps)) {
+        if (isOver(run)) continue
+        start(run)
+        started += 1
+      }
+      return started
+    },
+    settled: async (run) => {
+      await walks.get(run)
+      return deps.ledger.run(run)
+    },
+    close: async () => {
+      stop.abort()
+      await Promise.all(walks.values())
+    },
+  }
+}
+
+async function* allRuns({ ledger }: FunnelDeps): AsyncGenerator<RunRecord> {
+  const limit = LIMITS.pageItems
+  for (let after: string | undefined; ; ) {
+    const page = await ledger.runs(after === undefined ? { limit } : { after, limit })
+    yield* page
+    after = page.at(-1)?.id
+    if (page.length < limit) return
+  }
+}
+
+/** From where it was left to its seal. A fault of ours pauses the walk; it is never the run's failure. */
+async function walkRun(deps: FunnelDeps, run: RunRecord, signal: AbortSignal): Promise<void> {
+  const root = await deps.ledger.node(run.root)
+  if (root === undefined) throw new Fault('ledger_corrupt', 'a run has no root')
+  if (root.custody !== 'funnel') return
+  const walk = newWalk(deps, run, signal)
+  for (;;) {
+    try {
+      return await walkToSeal(walk, root)
+    } catch (error) {
+      signal.throwIfAborted()
+      deps.onFault?.(error)
+      if (!(error instanceof Fault) || !error.retryable) throw error
+      await walk.change(walk.bounds.pauseMs)
+    }
+  }
+}
+
+function newWalk(deps: FunnelDeps, run: RunRecord, signal: AbortSignal): Walk {
+  const bounds = { ...BOUNDS, ...deps.bounds }
+  return {
+    ...deps,
+    bounds,
+    run,
+    mandate: mandateSchema.parse(parseJws(run.mandate, 'mandate+jwt')?.claims),
+    signal,
+    gate: new Gate(bounds.purchases),
+    change: (ms) => feedMoves(deps, run.id, ms, signal),
+    modelCalls: 0,
+  }
+}
+
+async function walkToSeal(walk: Walk, root: NodeRecord): Promise<void> {
+  const result = await walkPlanner(walk, root, walk.mandate.task)
+  for (;;) {
+    await closeNode(walk, root.id)
+    const run = await walk.finish(walk.run.id, endOf(result), reasonOf(result, root.currency))
+    if (isOver(run)) return
+    await walk.change(walk.bounds.pauseMs)
+  }
+}
+
+/** Failed means that nothing of the task came about; anything bought makes it completed, with what is unmet named. */
+const endOf = ({ bought, unmet, unreadable, ended }: WalkResult): 'completed' | 'failed' => {
+  const isWhole = unmet.length === 0 && unreadable === undefined && ended === undefined
+  return bought > 0 || isWhole ? 'completed' : 'failed'
+}
+
+/** Resolves when the run's feed has moved, after `ms`, or when the walk is stopped. */
+function feedMoves(
+  { ledger }: FunnelDeps,
+  run: RunId,
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = () => {
+      clearTimeout(timer)
+      unsubscribe()
+      signal.removeEventListener('abort', finish)
+      resolve()
+    }
+    const timer = setTimeout(finish, ms)
+    const unsubscribe = ledger.onFeed((moved) => {
+      if (moved === run) finish()
+    })
+    signal.addEventListener('abort', finish, { once: true })
+    if (signal.aborted) finish()
+  })
+}

@@ -1,0 +1,78 @@
+/**
+ * Quotes that a looker brought back, judged before anyone may choose one: signed by a merchant whose keys are pinned,
+ * payable by this node, in its currency, still good, and for exactly what was asked. The rest are dropped unread.
+ */
+import type { Candidate, Look, Need } from '../core/agents.ts'
+import { sha256 } from '../core/ids.ts'
+import { parseJws, verifyJws } from '../core/jws.ts'
+import type { Minor } from '../core/money.ts'
+import { type Quote, quoteSchema } from '../core/quote.ts'
+import type { NodeRecord } from '../core/records.ts'
+import { nowSeconds } from '../core/time.ts'
+import type { Walk } from './context.ts'
+
+/** A quote must last at least this long, so that its payment can reach the gateway in time. */
+const LEAST_LIFE_SECONDS = 2
+
+/** The looker's quotes that hold, in its order; each text once. */
+export function candidatesOf(
+  walk: Walk,
+  node: NodeRecord,
+  need: Need,
+  found: Look['found'],
+): Candidate[] {
+  const candidates: Candidate[] = []
+  for (const { quote: text, score } of found) {
+    const quote = readSigned(walk, text)
+    const digest = sha256(text)
+    if (quote === undefined || candidates.some((other) => other.digest === digest)) continue
+    if (!isPayable(walk, node, need, quote)) continue
+    candidates.push({
+      quote: text,
+      digest,
+      merchant: quote.iss,
+      payee: quote.payee,
+      amount: quote.amount,
+      expiresAtSeconds: quote.exp,
+      lines: quote.lines,
+      score,
+    })
+  }
+  return candidates
+}
+
+function readSigned({ merchants }: Walk, text: string): Quote | undefined {
+  const jws = parseJws(text, 'quote+jwt')
+  const claims = quoteSchema.safeParse(jws?.claims)
+  if (jws === undefined || !claims.success) return undefined
+  const { iss } = claims.data
+  if (!merchants.ids.includes(iss)) return undefined
+  const { kid } = jws.header
+  const named = kid === undefined ? undefined : merchants.keyById(iss, kid)
+  const keys = kid === undefined ? merchants.keys(iss) : named === undefined ? [] : [named]
+  return keys.some((key) => verifyJws(jws, key)) ? claims.data : undefined
+}
+
+/** One line, in the quantity asked: what else a merchant puts into a quote was not asked for. */
+function isPayable(walk: Walk, node: NodeRecord, need: Need, quote: Quote): boolean {
+  return (
+    quote.exp > nowSeconds(walk.clock) + LEAST_LIFE_SECONDS &&
+    quote.recurring !== true &&
+    quote.currency === node.currency &&
+    quote.payee === walk.payeeOf(quote.iss) &&
+    node.payees.includes(quote.payee) &&
+    quote.lines.length === 1 &&
+    quote.lines[0]?.quantity === need.quantity
+  )
+}
+
+/** Within what the task itself allows, whatever money there is. */
+export const isWanted = (need: Need, { amount, lines }: Candidate): boolean =>
+  (need.maxTotal === undefined || amount <= need.maxTotal) &&
+  lines.every(({ unitAmount }) => need.maxUnit === undefined || unitAmount <= need.maxUnit)
+
+export function cheapestOf(candidates: readonly Candidate[]): Minor | undefined {
+  const [first, ...rest] = candidates
+  if (first === undefined) return undefined
+  return rest.reduce((least, { amount }) => (amount < least ? amount : least), first.amount)
+}

@@ -1,0 +1,79 @@
+/**
+ * Steps that are written before they are acted on. A step that is recorded is never worked out again: a resumed walk
+ * reads what the first one wrote, so no model is asked twice and no quote is fetched twice for the same step.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { z } from 'zod'
+import type { Usage } from '../core/agents.ts'
+import { Fault } from '../core/errors.ts'
+import type { NodeId } from '../core/ids.ts'
+import type { Note } from '../core/ledger.ts'
+import { nowSeconds } from '../core/time.ts'
+import { BranchEnded, type Walk } from './context.ts'
+
+interface Worked {
+  readonly value: unknown
+  readonly note?: Pick<Note, 'type' | 'data'>
+}
+
+export interface Step<T> {
+  readonly node: NodeId
+  readonly name: string
+  readonly schema: z.ZodType<T>
+  readonly work: () => Promise<Worked>
+}
+
+/** The step's value: as it was recorded, or worked out and recorded now. */
+export async function once<T>(walk: Walk, { node, name, schema, work }: Step<T>): Promise<T> {
+  const before = await walk.ledger.step(node, name)
+  if (before !== undefined) return schema.parse(before)
+  const { value, note } = await work()
+  const now = nowSeconds(walk.clock)
+  const saved = await walk.ledger.execute('saveStep', {
+    node,
+    name,
+    value,
+    now,
+    ...(note === undefined ? {} : { note }),
+  })
+  if (!saved.ok && saved.code === 'run_closed') throw new BranchEnded('run_closed')
+  if (!saved.ok) throw new Fault('internal', `a step was refused: ${saved.code}`)
+  return schema.parse(saved.value)
+}
+
+/** Asks an agent within the run's bounds; a fault of the model is tried again, then ends the branch. */
+export async function askAgent<T extends { readonly usage: Usage; readonly model: string }>(
+  walk: Walk,
+  ask: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  for (let tried = 1; ; tried += 1) {
+    if (walk.modelCalls >= walk.bounds.modelCalls) throw new BranchEnded('model_calls')
+    walk.modelCalls += 1
+    const deadline = AbortSignal.any([walk.signal, AbortSignal.timeout(walk.bounds.modelMs)])
+    try {
+      const answer = await ask(deadline)
+      walk.modelCalls += Math.max(0, answer.usage.calls - 1)
+      return answer
+    } catch (error) {
+      walk.signal.throwIfAborted()
+      if (!(error instanceof Fault)) throw error
+      walk.onFault?.(error)
+      if (!error.retryable || tried >= walk.bounds.tries) throw new BranchEnded(error.code)
+      await backOff(walk, tried)
+    }
+  }
+}
+
+/** A pause that doubles with each try, and ends at once when the walk is stopped. */
+export async function backOff(walk: Walk, tried: number): Promise<void> {
+  const ms = Math.min(walk.bounds.pauseMs, 50 * 2 ** tried)
+  await sleep(ms, undefined, { signal: walk.signal })
+}
+
+/** How a model's answer stands in the log. */
+export const usageNote = (usage: Usage, model: string) => ({
+  model,
+  calls: usage.calls,
+  inputTokens: usage.inputTokens,
+  outputTokens: usage.outputTokens,
+})
