@@ -70,8 +70,8 @@ function collect(
     else chunks.push(chunk)
   })
   response.on('error', (error) => fail(reasonOf(error)))
-  response.on('close', () => {
-    if (!response.complete) return fail('answer cut short')
+  // Comes only after a whole message: one that is cut short ends in an error.
+  response.on('end', () => {
     end({ kind: 'answer', status: response.statusCode ?? 0, body: Buffer.concat(chunks) })
   })
 }

@@ -217,6 +217,7 @@ describe('search', () => {
 
   it('lets no description buy its way into a result', () => {
     expect(search('chair')).not.toContain('P5')
+    expect(search('desk')).toEqual([])
   })
 
   it('gives the same order again, whatever the order of the catalogue', () => {

@@ -298,6 +298,18 @@ describe('the simulated rail’s adapter before a rail that lies', () => {
     expect(await rail().pay(order)).toMatchObject({ kind: 'settled' })
   })
 
+  it.each(['202 Accepted', '203 Changed', '404 Not Found', '500 Oops'])(
+    'does not believe a payout, settled or declined, under the status %s',
+    async (status) => {
+      const order = orderOf()
+      for (const state of ['settled', 'declined']) {
+        answer = (s) => s.end(whole(status, payout({ key: order.key, state })))
+        expect(await rail().pay(order)).toMatchObject({ kind: 'unknown' })
+        expect(await rail().lookup(order.key)).toMatchObject({ kind: 'unknown' })
+      }
+    },
+  )
+
   it('does not take a decline of another payout for its own', async () => {
     answer = (s) => s.end(whole('200 OK', payout({ key: 'other-key', state: 'declined' })))
     expect(await rail().pay(orderOf())).toMatchObject({ kind: 'unknown' })
