@@ -70,6 +70,8 @@ async function call(method, path, body) {
 
 const part = encodeURIComponent
 
+export const logout = () => call('POST', '/logout')
+
 export const session = () => call('GET', '/session')
 
 /** @param {string} code */
@@ -84,8 +86,14 @@ export const runs = async () => (await call('GET', '/runs')).runs
  */
 export const runDetail = (run) => call('GET', `/runs/${part(run)}`)
 
-/** @returns {Promise<HoldView[]>} */
+/** Those that are open, the earliest deadline first. @returns {Promise<HoldView[]>} */
 export const holds = async () => (await call('GET', '/holds')).holds
+
+/**
+ * @param {string} id
+ * @returns {Promise<HoldView>} in whatever state it is
+ */
+export const hold = (id) => call('GET', `/holds/${part(id)}`)
 
 /**
  * @param {string} hold

@@ -154,11 +154,11 @@ function makeCard(first, changed) {
     fill(stamp, [DECIDED[state] ?? state, by === undefined ? '' : ', by ', by && words(by)])
     if (!stamp.isConnected) fill(foot, [stamp])
   }
-  /** @param {HoldView | undefined} hold as the gateway has it now */
-  function settle(hold) {
-    if (hold === undefined) {
-      if (!card.decided) finish('no longer open')
-    } else if (hold.state !== 'open') finish(hold.state, hold.decidedBy)
+  /** @param {HoldView | undefined} hold as the gateway has it now; undefined: not among the open ones */
+  async function settle(hold) {
+    if (card.decided) return
+    const now = hold ?? (await api.hold(first.id).catch(() => undefined))
+    if (now !== undefined && now.state !== 'open') finish(now.state, now.decidedBy)
   }
   function tick() {
     if (card.decided) return
@@ -191,11 +191,11 @@ export function createCheques(changed) {
       const byId = new Map(holds.map((hold) => [/** @type {string} */ (hold.id), hold]))
       for (const [id, card] of cards) card.settle(byId.get(id))
       for (const hold of holds) {
-        if (hold.state !== 'open' || cards.has(hold.id)) continue
+        if (cards.has(hold.id)) continue
         const card = makeCard(hold, changed)
         cards.set(hold.id, card)
         element.append(card.element)
-        if (!quiet) {
+        if (!quiet && hold.state === 'open') {
           announce(`Held: ${money(hold.amount, hold.currency)} to ${plain(hold.payeeName, 60)}`)
         }
       }

@@ -12,135 +12,163 @@ const LONGEST_PAUSE_MS = 30_000
 const HIDDEN_MS = 5_000
 
 /** @typedef {{ state: 'live' } | { state: 'catching up', behind: number } | { state: 'stale', sinceMs: number } | { state: 'final' }} Link */
-
 /**
- * @param {string} run
- * @param {number} after feed position that the caller has read
- * @param {{ changed: () => void, link: (link: Link) => void }} on
+ * @typedef {object} Listener
+ * @property {() => void} changed something happened: read the run again
+ * @property {(link: Link) => void} link how fresh the page is
  */
-export function follow(run, after, on) {
-  let position = after
-  let read = after
+
+export class Feed {
+  /** @type {string} */ #run
+  /** @type {Listener} */ #on
+  /** The last position that a stream gave us: where the next one begins. */
+  #position
+  /** The position that the page shows. */
+  #read
   /** The last position that the gateway spoke of. */
-  let head = after
-  let failures = 0
-  let ended = false
-  /** When the stream, or the reading of the run, was first found not to work. */
-  const stale = { stream: 0, read: 0 }
-  /** @type {EventSource | undefined} */
-  let source
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let watchdog
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let reopening
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let hiding
+  #head
+  #failures = 0
+  #final = false
+  /** When the stream, or the reading of the run, was first found not to work; 0 while it works. */
+  #streamStaleMs = 0
+  #readStaleMs = 0
+  /** @type {EventSource | undefined} */ #source
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #watchdog
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #reopening
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #hiding
+  #leaving = new AbortController()
 
-  const known = () => Math.max(head, position)
-  const report = () => {
-    const sinceMs = stale.read || stale.stream
-    if (sinceMs > 0) on.link({ state: 'stale', sinceMs })
-    else if (ended) on.link({ state: 'final' })
-    else if (known() > read) on.link({ state: 'catching up', behind: known() - read })
-    else on.link({ state: 'live' })
-  }
-  const heard = () => {
-    failures = 0
-    stale.stream = 0
-    clearTimeout(watchdog)
-    watchdog = setTimeout(lost, SILENCE_MS)
-    report()
-  }
-  const shut = () => {
-    source?.close()
-    source = undefined
-    clearTimeout(watchdog)
-    clearTimeout(reopening)
-    reopening = undefined
-  }
-  const again = (/** @type {number} */ pauseMs) => {
-    shut()
-    if (!ended && !document.hidden) reopening = setTimeout(open, pauseMs * (0.5 + Math.random()))
-  }
-  const lost = () => {
-    stale.stream ||= Date.now()
-    report()
-    again(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures++))
-  }
-  const moved = (/** @type {number} */ to) => {
-    if (Number.isSafeInteger(to) && to > position) position = to
+  /**
+   * @param {string} run
+   * @param {number} after feed position that the caller has read
+   * @param {Listener} on
+   */
+  constructor(run, after, on) {
+    this.#run = run
+    this.#on = on
+    this.#position = after
+    this.#read = after
+    this.#head = after
+    const { signal } = this.#leaving
+    document.addEventListener('visibilitychange', () => this.#seen(), { signal })
+    window.addEventListener('online', () => this.refresh(), { signal })
+    this.#open()
   }
 
-  function open() {
-    shut()
-    const stream = new EventSource(`/runs/${encodeURIComponent(run)}/events?after=${position}`)
-    source = stream
-    watchdog = setTimeout(lost, SILENCE_MS)
-    stream.addEventListener('open', heard)
+  /**
+   * The caller has read the run as of this position.
+   * @param {number} at
+   * @param {boolean} final nothing more is expected
+   */
+  caughtUp(at, final) {
+    this.#read = at
+    this.#readStaleMs = 0
+    this.#moved(at)
+    this.#final = final
+    if (final) this.#shut()
+    else if (!this.#source && !this.#reopening && !document.hidden) this.#open()
+    this.#report()
+  }
+
+  /** The caller could not read the run. */
+  failedToRead() {
+    this.#readStaleMs ||= Date.now()
+    this.#report()
+  }
+
+  /** Reads again and connects again, at once. */
+  refresh() {
+    this.#failures = 0
+    this.#on.changed()
+    if (!this.#final) this.#open()
+  }
+
+  close() {
+    this.#leaving.abort()
+    this.#final = true
+    this.#shut()
+  }
+
+  #open() {
+    this.#shut()
+    const after = this.#position
+    const stream = new EventSource(`/runs/${encodeURIComponent(this.#run)}/events?after=${after}`)
+    this.#source = stream
+    this.#watchdog = setTimeout(() => this.#lost(), SILENCE_MS)
+    stream.addEventListener('open', () => this.#heard())
     stream.addEventListener('fact', (event) => {
-      moved(Number(event.lastEventId))
-      heard()
-      on.changed()
+      this.#moved(Number(event.lastEventId))
+      this.#heard()
+      this.#on.changed()
     })
     stream.addEventListener('hb', (event) => {
-      head = JSON.parse(event.data).head
-      heard()
+      this.#head = JSON.parse(event.data).head
+      this.#heard()
     })
-    stream.addEventListener('reset', () => {
-      // Our position cannot be served: what is read next says where to go on from, and opens the stream again.
-      position = 0
-      head = 0
-      shut()
-      on.changed()
-    })
-    stream.addEventListener('bye', () => again(FIRST_PAUSE_MS))
+    stream.addEventListener('reset', () => this.#reset())
+    stream.addEventListener('bye', () => this.#reopen(FIRST_PAUSE_MS))
     stream.addEventListener('error', () => {
       // The browser never says why. The session does: without one, `api` sends the page to the login form.
       if (stream.readyState === EventSource.CLOSED) api.session().catch(() => undefined)
-      lost()
+      this.#lost()
     })
   }
-  const visible = () => {
-    clearTimeout(hiding)
-    if (document.hidden) hiding = setTimeout(shut, HIDDEN_MS)
-    else if (source === undefined) refresh()
-  }
-  const refresh = () => {
-    failures = 0
-    on.changed()
-    if (!ended) open()
+
+  /** Our position cannot be served: what is read next says where to go on from, and opens the stream again. */
+  #reset() {
+    this.#position = 0
+    this.#head = 0
+    this.#shut()
+    this.#on.changed()
   }
 
-  document.addEventListener('visibilitychange', visible)
-  window.addEventListener('online', refresh)
-  open()
+  #shut() {
+    this.#source?.close()
+    this.#source = undefined
+    clearTimeout(this.#watchdog)
+    clearTimeout(this.#reopening)
+    this.#reopening = undefined
+  }
 
-  return {
-    refresh,
-    /**
-     * The caller has read the run as of this position.
-     * @param {number} at
-     * @param {boolean} final nothing more is expected
-     */
-    caughtUp(at, final) {
-      read = at
-      stale.read = 0
-      moved(at)
-      ended = final
-      if (ended) shut()
-      else if (source === undefined && reopening === undefined && !document.hidden) open()
-      report()
-    },
-    /** The caller could not read the run. */
-    failedToRead() {
-      stale.read ||= Date.now()
-      report()
-    },
-    close() {
-      document.removeEventListener('visibilitychange', visible)
-      window.removeEventListener('online', refresh)
-      ended = true
-      shut()
-    },
+  /** @param {number} pauseMs */
+  #reopen(pauseMs) {
+    this.#shut()
+    if (this.#final || document.hidden) return
+    this.#reopening = setTimeout(() => this.#open(), pauseMs * (0.5 + Math.random()))
+  }
+
+  #heard() {
+    this.#failures = 0
+    this.#streamStaleMs = 0
+    clearTimeout(this.#watchdog)
+    this.#watchdog = setTimeout(() => this.#lost(), SILENCE_MS)
+    this.#report()
+  }
+
+  #lost() {
+    this.#streamStaleMs ||= Date.now()
+    this.#report()
+    this.#reopen(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures))
+    this.#failures += 1
+  }
+
+  /** @param {number} to */
+  #moved(to) {
+    if (Number.isSafeInteger(to) && to > this.#position) this.#position = to
+  }
+
+  #seen() {
+    clearTimeout(this.#hiding)
+    if (document.hidden) this.#hiding = setTimeout(() => this.#shut(), HIDDEN_MS)
+    else if (!this.#source) this.refresh()
+  }
+
+  #report() {
+    const sinceMs = this.#readStaleMs || this.#streamStaleMs
+    const behind = Math.max(this.#head, this.#position) - this.#read
+    if (sinceMs > 0) this.#on.link({ state: 'stale', sinceMs })
+    else if (this.#final) this.#on.link({ state: 'final' })
+    else if (behind > 0) this.#on.link({ state: 'catching up', behind })
+    else this.#on.link({ state: 'live' })
   }
 }

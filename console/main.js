@@ -5,11 +5,12 @@
  */
 import * as api from './api.js'
 import { byId, fill, h, words } from './dom.js'
-import { runPage } from './run.js'
+import { RunPage } from './run.js'
 import { holdsPage, runsPage } from './runs.js'
 import { createShell } from './shell.js'
 
 function loginPage() {
+  if (document.getElementById('code') !== null) return
   byId('nav').hidden = true
   byId('tools').hidden = true
   document.title = 'Sign in · Headgate'
@@ -45,7 +46,7 @@ function loginPage() {
       h(
         'p',
         { class: 'muted' },
-        'The gateway prints a one-time code when it starts. It works once.',
+        'The gateway prints a one-time code when it starts; `headgate login-code` makes another.',
       ),
       h('label', { for: 'code' }, 'One-time code'),
       code,
@@ -56,14 +57,21 @@ function loginPage() {
   code.focus()
 }
 
+/** @param {string} text */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
 /** @param {any} session */
 function openPage(session) {
-  const [, first, run] = location.pathname.split('/')
-  const pages = /** @type {const} */ ({ runs: 'Run', holds: 'Held payments' })
-  const page =
-    run !== undefined || first === 'holds' ? pages[first === 'holds' ? 'holds' : 'runs'] : 'Runs'
+  const [, first, id] = location.pathname.split('/', 3).map(decoded)
+  const title = first === 'holds' ? 'Held payments' : first === 'runs' && id ? 'Run' : 'Runs'
   let read = () => {}
-  const shell = createShell(page, () => {
+  const shell = createShell(title, () => {
     api.session().then(
       ({ frozen }) => shell.frozen(frozen),
       () => undefined,
@@ -71,9 +79,11 @@ function openPage(session) {
     read()
   })
   shell.frozen(session.frozen)
-  if (first === 'runs' && run !== undefined) runPage(decodeURIComponent(run), shell)
-  else if (first === 'holds') read = holdsPage(shell)
-  else read = runsPage(shell, session.demo)
+  if (first === 'holds') read = holdsPage(shell, id)
+  else if (first === 'runs' && id) {
+    const page = new RunPage(id, shell)
+    read = () => page.read()
+  } else read = runsPage(shell, session.demo)
 }
 
 window.addEventListener('signed-out', loginPage)

@@ -4,12 +4,12 @@ import * as api from './api.js'
 import { announce, byId, fill, h, words } from './dom.js'
 import { createCheques } from './holds.js'
 import { createInspector } from './inspector.js'
-import { follow } from './live.js'
+import { Feed } from './live.js'
 import { bar } from './node-parts.js'
 import { button, facts, identifier, pause, slots, time } from './parts.js'
 import { badge } from './shapes.js'
 import { money } from './text.js'
-import { createTree } from './tree.js'
+import { Tree } from './tree.js'
 
 /** @typedef {import('../runtime/core/wire.ts').RunView} RunView */
 /** @typedef {import('../runtime/core/wire.ts').RunDetail} RunDetail */
@@ -90,122 +90,122 @@ function createSummary(element, changed) {
   }
 }
 
-/**
- * @param {string} runId
- * @param {import('./shell.js').Shell} shell
- */
-export function runPage(runId, shell) {
-  const head = h('section', { class: 'summary', 'aria-label': 'The run' })
-  const side = h('aside', { class: 'inspector', 'aria-label': 'The chosen node' })
-  const lost = h('div', {})
-  const summarise = createSummary(head, read)
-  const cheques = createCheques(read)
-  const tree = createTree((item) => {
+export class RunPage {
+  /** @type {string} */ #id
+  /** @type {import('./shell.js').Shell} */ #shell
+  #head = h('section', { class: 'summary', 'aria-label': 'The run' })
+  #side = h('aside', { class: 'inspector', 'aria-label': 'The chosen node' })
+  #lost = h('div')
+  #summarise = createSummary(this.#head, () => this.read())
+  #cheques = createCheques(() => this.read())
+  #tree = new Tree((item) => {
     history.replaceState(null, '', `#${item.node.id}`)
-    fill(lost, [])
-    inspect()
+    fill(this.#lost, [])
+    this.#inspect()
   })
-  /** @type {ReturnType<typeof createInspector> | undefined} */
-  let inspector
-  /** @type {ReturnType<typeof follow> | undefined} */
-  let stream
-  /** @type {RunDetail | undefined} */
-  let detail
-  let reading = false
-  let dirty = false
-  fill(side, [h('p', { class: 'muted' }, 'Choose a node to see it in full.')])
-
-  function inspect() {
-    const item = tree.selected()
-    if (item === undefined || detail === undefined) return
-    inspector ??= createInspector(side)
-    inspector(item, { run: runId, currency: detail.run.currency, changed: read })
-  }
-
-  function goToHash() {
-    const id = location.hash.slice(1)
-    if (!id.startsWith('nd_')) return
-    const found = tree.item(id) !== undefined
-    fill(lost, [!found && h('p', { class: 'banner' }, 'No node of this run is ', identifier(id))])
-    if (found) tree.reveal(id)
-    inspect()
-  }
+  /** @type {ReturnType<typeof createInspector> | undefined} */ #inspector
+  /** @type {Feed | undefined} */ #feed
+  /** @type {RunDetail | undefined} */ #detail
+  #reading = false
+  #dirty = false
 
   /**
-   * @param {RunDetail} next
-   * @param {HoldView[]} holds
+   * @param {string} id
+   * @param {import('./shell.js').Shell} shell
    */
-  function paint(next, holds) {
-    const first = detail === undefined
-    if (detail?.run.frozen === false && next.run.frozen) announce('This run is frozen.')
-    detail = next
-    if (first)
-      fill(byId('main'), [
-        head,
-        lost,
-        cheques.element,
-        h('div', { class: 'columns' }, tree.element, side),
-      ])
-    const root = next.nodes.find((node) => node.id === next.run.root)
-    summarise(next.run, root?.standing === 'frozen')
-    cheques.update(holds, first)
-    const waiting = new Set(holds.filter((hold) => hold.state === 'open').map((hold) => hold.node))
-    tree.update(next.nodes, waiting, next.run.currency, api.nowMs() / 1000)
-    if (first) goToHash()
-    else inspect()
-  }
-
-  function retry() {
-    if (stream === undefined) read()
-    else stream.refresh()
-  }
-
-  async function readOnce() {
-    const [next, holds] = await Promise.all([api.runDetail(runId), api.holds()])
-    paint(
-      next,
-      holds.filter((hold) => hold.run === runId),
-    )
-    shell.held(holds)
-    const link = (/** @type {Link} */ state) => shell.link(state, retry)
-    stream ??= follow(runId, next.position, { changed: read, link })
-    stream.caughtUp(next.position, isFinal(next.run))
+  constructor(id, shell) {
+    this.#id = id
+    this.#shell = shell
+    fill(this.#side, [h('p', { class: 'muted' }, 'Choose a node to see it in full.')])
+    window.addEventListener('hashchange', () => this.#goToHash())
+    setInterval(() => document.hidden && this.read(), HIDDEN_READ_MS)
+    this.read()
   }
 
   /** Asks for a reading; readings never overlap and are never closer than `READ_EVERY_MS`. */
-  async function read() {
-    dirty = true
-    if (reading) return
-    reading = true
-    while (dirty) {
-      dirty = false
+  async read() {
+    this.#dirty = true
+    if (this.#reading) return
+    this.#reading = true
+    while (this.#dirty) {
+      this.#dirty = false
       try {
-        await readOnce()
+        await this.#readOnce()
       } catch (error) {
         const status = error instanceof api.Refusal ? error.status : 0
-        if (status === 404) missing()
+        if (status === 404) this.#missing()
         if ([401, 403, 404].includes(status)) {
-          stream?.close()
+          this.#feed?.close()
           break
         }
-        stream?.failedToRead()
-        if (stream === undefined) shell.link({ state: 'stale', sinceMs: Date.now() }, retry)
-        dirty = true
+        this.#unread()
+        this.#dirty = true
         await pause(RETRY_MS)
       }
       await pause(READ_EVERY_MS)
     }
-    reading = false
+    this.#reading = false
   }
 
-  const missing = () =>
+  async #readOnce() {
+    const [next, holds] = await Promise.all([api.runDetail(this.#id), api.holds()])
+    const own = holds.filter((hold) => hold.run === this.#id)
+    this.#paint(next, own)
+    this.#shell.held(holds)
+    const link = (/** @type {Link} */ state) => this.#shell.link(state, () => this.#feed?.refresh())
+    this.#feed ??= new Feed(this.#id, next.position, { changed: () => this.read(), link })
+    this.#feed.caughtUp(next.position, isFinal(next.run))
+  }
+
+  #unread() {
+    if (this.#feed) this.#feed.failedToRead()
+    else this.#shell.link({ state: 'stale', sinceMs: Date.now() }, () => this.read())
+  }
+
+  /**
+   * @param {RunDetail} next
+   * @param {HoldView[]} holds of this run
+   */
+  #paint(next, holds) {
+    const first = this.#detail === undefined
+    if (this.#detail?.run.frozen === false && next.run.frozen) announce('This run is frozen.')
+    this.#detail = next
+    if (first) {
+      const columns = h('div', { class: 'columns' }, this.#tree.element, this.#side)
+      fill(byId('main'), [this.#head, this.#lost, this.#cheques.element, columns])
+    }
+    const root = next.nodes.find((node) => node.id === next.run.root)
+    this.#summarise(next.run, root?.standing === 'frozen')
+    this.#cheques.update(holds, first)
+    const waiting = new Set(holds.filter((hold) => hold.state === 'open').map((hold) => hold.node))
+    this.#tree.update(next.nodes, waiting, next.run.currency, api.nowMs() / 1000)
+    if (first) this.#goToHash()
+    else this.#inspect()
+  }
+
+  #inspect() {
+    const item = this.#tree.selected()
+    if (item === undefined || this.#detail === undefined) return
+    this.#inspector ??= createInspector(this.#side)
+    const { currency } = this.#detail.run
+    this.#inspector(item, { run: this.#id, currency, changed: () => this.read() })
+  }
+
+  #goToHash() {
+    const id = location.hash.slice(1)
+    if (!id.startsWith('nd_')) return
+    const found = this.#tree.item(id) !== undefined
+    const message = h('p', { class: 'banner' }, 'No node of this run is ', identifier(id))
+    fill(this.#lost, [!found && message])
+    if (found) this.#tree.reveal(id)
+    this.#inspect()
+  }
+
+  #missing() {
     fill(byId('main'), [
       h('h1', {}, 'No such run'),
-      h('p', {}, 'No run has the address ', identifier(runId), '.'),
+      h('p', {}, 'No run has the address ', identifier(this.#id), '.'),
       h('p', {}, h('a', { href: '/' }, 'All runs')),
     ])
-
-  window.addEventListener('hashchange', goToHash)
-  setInterval(() => document.hidden && read(), HIDDEN_READ_MS)
-  read()
+  }
 }

@@ -27,7 +27,8 @@ function keepReading(shell, read) {
       await read()
       sinceMs = 0
       shell.link({ state: 'live' }, now)
-    } catch {
+    } catch (error) {
+      if (error instanceof api.Refusal && error.status === 401) return
       sinceMs ||= Date.now()
       shell.link({ state: 'stale', sinceMs }, now)
     }
@@ -133,8 +134,11 @@ export function runsPage(shell, demo) {
   })
 }
 
-/** @param {Shell} shell */
-export function holdsPage(shell) {
+/**
+ * @param {Shell} shell
+ * @param {string} [id] of the one hold to show, in whatever state it is
+ */
+export function holdsPage(shell, id) {
   const none = h(
     'p',
     { class: 'muted' },
@@ -142,11 +146,13 @@ export function holdsPage(shell) {
   )
   const cheques = createCheques(() => now())
   let first = true
-  fill(byId('main'), [h('h1', {}, 'Held payments'), none, cheques.element])
+  const title = id === undefined ? 'Held payments' : 'Held payment'
+  fill(byId('main'), [h('h1', {}, title), none, cheques.element])
+  none.hidden = true
   const now = keepReading(shell, async () => {
     const holds = await api.holds()
     shell.held(holds)
-    cheques.update(holds, first)
+    cheques.update(id === undefined ? holds : [await api.hold(id)], first)
     none.hidden = cheques.element.childElementCount > 0
     first = false
   })

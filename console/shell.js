@@ -1,5 +1,6 @@
 /** The frame of every page: what waits for a person, how fresh the page is, and the stop of everything. */
 import { askGateway } from './actions.js'
+import * as api from './api.js'
 import { announce, byId, fill, h } from './dom.js'
 import { button } from './parts.js'
 import { badge } from './shapes.js'
@@ -29,9 +30,11 @@ export function createShell(page, changed) {
   let retry = () => {}
   let last = ''
   const status = button('', () => retry(), 'link')
+  status.id = 'link'
   status.title = 'How fresh this page is. Press to read it again.'
   const stop = button('Freeze everything', () => askGateway('freeze', changed), 'danger-plain')
-  fill(byId('tools'), [status, stop])
+  const leave = button('Sign out', () => api.logout().finally(() => location.reload()), 'link')
+  fill(byId('tools'), [status, stop, leave])
   byId('tools').hidden = false
   byId('nav').hidden = false
   const here = location.pathname === '/holds' ? 'nav-holds' : 'nav-runs'

@@ -33,87 +33,124 @@ const headings = (currency) =>
     ),
   )
 
-/**
- * @param {(item: Item) => void} onSelect a person chose this node
- */
-export function createTree(onSelect) {
-  const head = h('div', { role: 'row', class: 'tree-row tree-head' })
-  const body = h('div', { role: 'rowgroup', class: 'tree-body' })
-  const grid = h(
-    'div',
-    { role: 'treegrid', 'aria-label': 'Nodes of this run', 'aria-describedby': 'tree-keys' },
-    h('div', { role: 'rowgroup' }, head),
-    body,
-  )
-  const element = h(
-    'div',
-    { class: 'tree' },
-    grid,
-    h('p', { class: 'hint muted', id: 'tree-keys' }, KEYS),
-  )
-  /** @type {Map<string, HTMLElement>} */
-  const rows = new Map()
-  /** @type {Map<string, Item>} */
-  let items = new Map()
-  /** @type {Item[]} */
-  let roots = []
-  /** @type {Set<string>} */
-  let open = new Set()
-  /** @type {Set<string>} */
-  let known = new Set()
+/** The element and what it shows; `onSelect` is called when a person chooses a node. */
+export class Tree {
+  element
+  /** @type {(item: Item) => void} */ #onSelect
+  #head = h('div', { role: 'row', class: 'tree-row tree-head' })
+  #body = h('div', { role: 'rowgroup', class: 'tree-body' })
+  /** @type {Map<string, HTMLElement>} */ #rows = new Map()
   /** What each row shows now, so that a row without news is left alone. @type {WeakMap<HTMLElement, string>} */
-  const paintings = new WeakMap()
-  let currency = ''
-  /** @type {string | undefined} */
-  let selected
+  #painted = new WeakMap()
+  /** @type {Map<string, Item>} */ #items = new Map()
+  /** @type {Item[]} */ #roots = []
+  /** Nodes whose children show. @type {Set<string>} */ #open = new Set()
+  #currency = ''
+  /** @type {string | undefined} */ #selected
 
-  function draw() {
-    const list = visibleItems(roots, open)
-    const keep = new Set(list.map((item) => item.node.id))
-    for (const [id, row] of rows) {
-      if (keep.has(/** @type {NodeView['id']} */ (id))) continue
-      row.remove()
-      rows.delete(id)
+  /** @param {(item: Item) => void} onSelect */
+  constructor(onSelect) {
+    this.#onSelect = onSelect
+    const grid = h(
+      'div',
+      { role: 'treegrid', 'aria-label': 'Nodes of this run', 'aria-describedby': 'tree-keys' },
+      h('div', { role: 'rowgroup' }, this.#head),
+      this.#body,
+    )
+    grid.addEventListener('keydown', (event) => this.#pressed(event))
+    const keys = h('p', { class: 'hint muted', id: 'tree-keys' }, KEYS)
+    this.element = h('div', { class: 'tree' }, grid, keys)
+  }
+
+  /** @param {string} id */
+  item(id) {
+    return this.#items.get(id)
+  }
+
+  selected() {
+    return this.#items.get(this.#selected ?? '')
+  }
+
+  /**
+   * Opens the way to a node, selects it and brings it into view: for an address, once.
+   * @param {string} id
+   */
+  reveal(id) {
+    const item = this.#items.get(id)
+    if (item === undefined) return
+    this.#show(item)
+    this.#rows.get(id)?.scrollIntoView({ block: 'nearest' })
+  }
+
+  /**
+   * @param {readonly NodeView[]} nodes
+   * @param {ReadonlySet<string>} heldNodes
+   * @param {string} currency
+   * @param {number} nowSeconds
+   */
+  update(nodes, heldNodes, currency, nowSeconds) {
+    const known = this.#items
+    const { roots, items } = buildTree(nodes, heldNodes, nowSeconds)
+    this.#roots = roots
+    this.#items = items
+    if (this.#currency !== currency) fill(this.#head, headings(currency))
+    this.#currency = currency
+    if (known.size === 0) this.#open = openAtFirst(roots)
+    // What appears while a person watches is shown, while the page stays of a size to read.
+    else if (this.#rows.size < ROWS_AT_FIRST) {
+      for (const id of items.keys()) if (!known.has(id)) this.#open.add(id)
     }
-    const tabStop = selected ?? roots[0]?.node.id
+    this.#draw()
+  }
+
+  #draw() {
+    const list = visibleItems(this.#roots, this.#open)
+    const keep = new Set(list.map((item) => String(item.node.id)))
+    for (const [id, row] of this.#rows) {
+      if (keep.has(id)) continue
+      row.remove()
+      this.#rows.delete(id)
+    }
+    const selected = this.#selected ?? ''
+    const tabStop = keep.has(selected) ? selected : list[0]?.node.id
     list.forEach((item, index) => {
-      const row = rows.get(item.node.id) ?? makeRow(item.node.id)
-      if (body.children[index] !== row) body.insertBefore(row, body.children[index] ?? null)
-      paint(row, item, item.node.id === tabStop)
+      const row = this.#rows.get(item.node.id) ?? this.#makeRow(item.node.id)
+      const there = this.#body.children[index]
+      if (there !== row) this.#body.insertBefore(row, there ?? null)
+      row.tabIndex = item.node.id === tabStop ? 0 : -1
+      row.setAttribute('aria-selected', String(item.node.id === this.#selected))
+      this.#paint(row, item)
     })
   }
 
   /** @param {string} id */
-  function makeRow(id) {
+  #makeRow(id) {
     const row = h('div', { role: 'row', class: 'tree-row', 'data-node': id })
     row.addEventListener('click', (event) => {
-      const item = items.get(id)
+      const item = this.#items.get(id)
       if (item === undefined) return
       const twist = event.target instanceof Element && event.target.closest('.twist') !== null
-      if (twist) toggle(item)
-      choose(item)
+      if (twist) this.#toggle(item, !this.#open.has(id))
+      this.#choose(item)
     })
-    rows.set(id, row)
+    this.#rows.set(id, row)
     return row
   }
 
   /**
    * @param {HTMLElement} row
    * @param {Item} item
-   * @param {boolean} tabStop
    */
-  function paint(row, item, tabStop) {
+  #paint(row, item) {
     const { node, level, position, siblings, children } = item
-    const isOpen = open.has(node.id)
-    row.tabIndex = tabStop ? 0 : -1
-    row.setAttribute('aria-selected', String(node.id === selected))
+    const isOpen = this.#open.has(node.id)
     const painted = JSON.stringify([
       node,
       [item.sums, item.state, item.held],
       [level, position, siblings, children.length, isOpen],
     ])
-    if (paintings.get(row) === painted) return
-    paintings.set(row, painted)
+    if (this.#painted.get(row) === painted) return
+    this.#painted.set(row, painted)
     row.dataset.kind = node.kind
     row.setAttribute('aria-level', String(level))
     row.setAttribute('aria-posinset', String(position))
@@ -121,32 +158,42 @@ export function createTree(onSelect) {
     if (children.length > 0) row.setAttribute('aria-expanded', String(isOpen))
     else row.removeAttribute('aria-expanded')
     row.style.setProperty('--level', String(level))
-    fill(row, rowCells(item, isOpen, currency))
+    fill(row, rowCells(item, isOpen, this.#currency))
   }
 
   /**
    * @param {Item} item
-   * @param {boolean} [on]
+   * @param {boolean} on
    */
-  function toggle(item, on = !open.has(item.node.id)) {
+  #toggle(item, on) {
     if (item.children.length === 0) return
-    if (on) open.add(item.node.id)
-    else open.delete(item.node.id)
-    draw()
+    if (on) this.#open.add(item.node.id)
+    else this.#open.delete(item.node.id)
+    this.#draw()
   }
 
   /** @param {Item} item */
-  function show(item) {
-    for (let up = item.parent; up !== undefined; up = up.parent) open.add(up.node.id)
-    selected = item.node.id
-    draw()
+  #show(item) {
+    for (let up = item.parent; up !== undefined; up = up.parent) this.#open.add(up.node.id)
+    this.#selected = item.node.id
+    this.#draw()
   }
 
   /** @param {Item} item */
-  function choose(item) {
-    show(item)
-    rows.get(item.node.id)?.focus()
-    onSelect(item)
+  #choose(item) {
+    this.#show(item)
+    this.#rows.get(item.node.id)?.focus()
+    this.#onSelect(item)
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressed(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    const item = this.selected() ?? this.#roots[0]
+    const next = item && this.#keyed(event.key, item)
+    if (next === undefined) return
+    event.preventDefault()
+    this.#choose(next)
   }
 
   /**
@@ -154,73 +201,35 @@ export function createTree(onSelect) {
    * @param {Item} item
    * @returns {Item | undefined} where to go
    */
-  function keyed(key, item) {
-    const list = visibleItems(roots, open)
+  #keyed(key, item) {
+    const list = visibleItems(this.#roots, this.#open)
     const at = list.indexOf(item)
-    const isOpen = item.children.length > 0 && open.has(item.node.id)
     if (key === 'ArrowDown' || key === 'j') return list[at + 1] ?? item
     if (key === 'ArrowUp' || key === 'k') return list[at - 1] ?? item
+    if (key === 'ArrowRight' || key === 'l') return this.#inward(item)
+    if (key === 'ArrowLeft' || key === 'h') return this.#outward(item)
     if (key === 'Home') return list[0]
     if (key === 'End') return list.at(-1)
     if (key === 'Enter' || key === ' ') return item
-    if (key === 'ArrowRight' || key === 'l') {
-      if (isOpen) return item.children[0]
-      toggle(item, true)
-      return item
-    }
-    if (key === 'ArrowLeft' || key === 'h') {
-      if (!isOpen) return item.parent ?? item
-      toggle(item, false)
-      return item
-    }
-    if (/^[1-9]$/.test(key)) {
-      open = new Set([...items.values()].filter((i) => i.level < Number(key)).map((i) => i.node.id))
-      return pathTo(item)[Number(key) - 1] ?? item
-    }
-    return undefined
+    if (!/^[1-9]$/.test(key)) return undefined
+    const level = Number(key)
+    const above = [...this.#items.values()].filter((each) => each.level < level)
+    this.#open = new Set(above.map((each) => each.node.id))
+    return pathTo(item)[level - 1] ?? item
   }
 
-  grid.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return
-    const item = items.get(selected ?? '') ?? roots[0]
-    const next = item && keyed(event.key, item)
-    if (next === undefined) return
-    event.preventDefault()
-    choose(next)
-  })
+  /** @param {Item} item */
+  #inward(item) {
+    if (this.#open.has(item.node.id)) return item.children[0] ?? item
+    this.#toggle(item, true)
+    return item
+  }
 
-  return {
-    element,
-    /** @param {string} id */
-    item: (id) => items.get(id),
-    selected: () => (selected === undefined ? undefined : items.get(selected)),
-    /**
-     * Opens the way to a node, selects it and brings it into view: for an address, once.
-     * @param {string} id
-     */
-    reveal(id) {
-      const item = items.get(id)
-      if (item === undefined) return
-      show(item)
-      rows.get(id)?.scrollIntoView({ block: 'nearest' })
-    },
-    /**
-     * @param {readonly NodeView[]} nodes
-     * @param {ReadonlySet<string>} heldNodes
-     * @param {string} inCurrency
-     * @param {number} nowSeconds
-     */
-    update(nodes, heldNodes, inCurrency, nowSeconds) {
-      ;({ roots, items } = buildTree(nodes, heldNodes, nowSeconds))
-      if (currency !== inCurrency) fill(head, headings(inCurrency))
-      currency = inCurrency
-      if (known.size === 0) open = openAtFirst(roots)
-      // What appears while a person watches is shown, while the page stays of a size to read.
-      else if (rows.size < ROWS_AT_FIRST) {
-        for (const id of items.keys()) if (!known.has(id)) open.add(id)
-      }
-      known = new Set(items.keys())
-      draw()
-    },
+  /** @param {Item} item */
+  #outward(item) {
+    const isOpen = item.children.length > 0 && this.#open.has(item.node.id)
+    if (!isOpen) return item.parent ?? item
+    this.#toggle(item, false)
+    return item
   }
 }

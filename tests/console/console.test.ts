@@ -344,7 +344,7 @@ describe.skipIf(!hasChromium)('the console', PATIENT, () => {
 
   it('says since when it is stale, and catches up from the last position that it saw', async () => {
     await open(RUN)
-    const link = page.locator('#tools .link')
+    const link = page.locator('#link')
     await link.getByText('live').waitFor()
     stub.state.position = 7
     stub.send('fact')
@@ -367,12 +367,34 @@ describe.skipIf(!hasChromium)('the console', PATIENT, () => {
     stub.state.position = 3
     stub.send('reset', { reason: 'ahead', head: 3 })
     await expect.poll(() => stub.streams.at(-1), PATIENT).toBe(3)
-    await page.locator('#tools .link').getByText('live').waitFor()
+    await page.locator('#link').getByText('live').waitFor()
+  })
+
+  it('shows one hold at its own address, whatever became of it', async () => {
+    stub.state.holds = [hold({ state: 'refused', decidedBy: 'another' })]
+    await open('/holds/hold_toner')
+    await page.locator('.stamp').getByText('refused, by another').waitFor()
+    expect(await page.locator('.cheque button').count()).toBe(0)
+  })
+
+  it('signs out and asks for a new code', async () => {
+    await open('/')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('One-time code').waitFor()
+    expect(stub.posted.map(({ path }) => path)).toEqual(['/logout'])
+  })
+
+  it('keeps what is being typed into the login form', async () => {
+    stub.state.signedIn = false
+    await open('/')
+    await page.getByLabel('One-time code').fill('ABC')
+    await page.evaluate(`dispatchEvent(new Event('signed-out'))`)
+    expect(await page.getByLabel('One-time code').inputValue()).toBe('ABC')
   })
 
   it('shows the login form when the session has ended under it', async () => {
     await open(RUN)
-    await page.locator('#tools .link').getByText('live').waitFor()
+    await page.locator('#link').getByText('live').waitFor()
     stub.state.signedIn = false
     stub.cut()
     await page.getByLabel('One-time code').waitFor()
@@ -383,7 +405,7 @@ describe.skipIf(!hasChromium)('the console', PATIENT, () => {
       run({ state: 'completed', finishedAtSeconds: 1_796_000_500, seal: 'a.b.c', frozen: false }),
     ]
     await open(RUN)
-    await page.locator('#tools .link').getByText('final').waitFor()
+    await page.locator('#link').getByText('final').waitFor()
     expect(await page.locator('.states').first().textContent()).toContain('sealed')
     expect(await page.getByRole('button', { name: 'Cancel run' }).count()).toBe(0)
   })

@@ -112,6 +112,12 @@ export async function startConsoleStub(initial: Partial<StubState>): Promise<Con
     response.on('close', () => open.delete(response))
   }
 
+  const getHold = (id: string | undefined, response: ServerResponse) => {
+    const hold = state.holds.find((each) => each.id === id)
+    if (hold === undefined) return answer(response, 404, problem(404, 'not_found'))
+    return answer(response, 200, hold)
+  }
+
   const get = (path: string, query: URLSearchParams, response: ServerResponse) => {
     const [, first, id, what] = path.split('/')
     const run = state.runs.find((each) => each.id === id)
@@ -123,7 +129,10 @@ export async function startConsoleStub(initial: Partial<StubState>): Promise<Con
         demo: true,
       })
     if (path === '/runs') return answer(response, 200, { runs: state.runs })
-    if (path === '/holds') return answer(response, 200, { holds: state.holds })
+    if (path === '/holds') {
+      return answer(response, 200, { holds: state.holds.filter((hold) => hold.state === 'open') })
+    }
+    if (first === 'holds') return getHold(id, response)
     if (first !== 'runs' || run === undefined)
       return answer(response, 404, problem(404, 'not_found'))
     if (what === 'events') return stream(response, Number(query.get('after')))
@@ -137,6 +146,7 @@ export async function startConsoleStub(initial: Partial<StubState>): Promise<Con
       state.frozen = path === '/freeze'
       return answer(response, 200, { onTheirWay: state.frozen ? ['pay_on_its_way'] : [] })
     }
+    if (path === '/logout') state.signedIn = false
     if (path === '/demo') return answer(response, 201, { run: { id: 'run_demo' } })
     if (first === 'holds') {
       const to = verb === 'approve' ? 'approved' : 'refused'
