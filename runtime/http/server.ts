@@ -102,16 +102,34 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   return app
 }
 
-/** Bodies stay bytes: the strict reader parses them, or the gateway does where it judges the request itself. */
+/**
+ * Bodies stay bytes, of whatever type: the strict reader parses them where JSON was announced, and the gateway does
+ * where it judges the request itself.
+ */
 function keepBodiesRaw(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
-  )
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 }
+
+/** Stands for a body that was too large to be read: the gateway counts and answers it like any other. */
+const PAST_LIMIT = new Uint8Array(LIMITS.bodyBytes + 1)
 
 function addRoute(app: FastifyInstance, route: Route, options: ServerOptions): void {
   const admitted = new WeakMap<FastifyRequest, Access>()
+  const isHolders = route.who.includes('holder')
+  const answer = async (request: FastifyRequest, reply: FastifyReply, bytes: Uint8Array) => {
+    const lastEventId = request.headers['last-event-id']
+    const answer = await route.handle({
+      params: parseParams(route, request),
+      query: parse(route.query, request.query, 'malformed'),
+      body: isHolders ? undefined : parseBody(route, bytes),
+      raw: rawRequest(request, bytes),
+      ...admitted.get(request),
+      ...(typeof lastEventId === 'string' ? { lastEventId } : {}),
+      reply,
+    })
+    return send(reply, answer)
+  }
   app.route({
     method: route.method,
     url: route.path,
@@ -122,22 +140,30 @@ function addRoute(app: FastifyInstance, route: Route, options: ServerOptions): v
         if (wantsPage(request)) return sendShell(reply, options.consoleDir)
       }
       admitted.set(request, authorise(request, route.who, options.operators))
-      if (isEncoded(request)) throw new HttpProblem('unsupported_media_type')
+      if (!isHolders) checkType(request)
     },
-    handler: async (request, reply) => {
-      const lastEventId = request.headers['last-event-id']
-      const answer = await route.handle({
-        params: parseParams(route, request),
-        query: parse(route.query, request.query, 'malformed'),
-        body: route.who.includes('holder') ? undefined : parseBody(route, request),
-        raw: rawRequest(request),
-        ...admitted.get(request),
-        ...(typeof lastEventId === 'string' ? { lastEventId } : {}),
-        reply,
-      })
-      return send(reply, answer)
+    handler: (request, reply) => answer(request, reply, bytesOf(request.body)),
+    errorHandler: (error, request, reply) => {
+      if (isHolders && isTooLarge(error)) return answer(request, reply, PAST_LIMIT)
+      logFailure(error, options.log)
+      return sendProblem(reply, error)
     },
   })
+}
+
+const isTooLarge = (error: Error & { code?: string }): boolean =>
+  error.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
+
+const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?$/i
+
+/** JSON as it is: no page of another origin can send that type unasked, and no small body grows past the limit. */
+function checkType(request: FastifyRequest): void {
+  const { rawHeaders } = request.raw
+  const types = headerValues(rawHeaders, 'content-type')
+  const encodings = headerValues(rawHeaders, 'content-encoding')
+  if (types.some((type) => !JSON_TYPE.test(type)) || types.length > 1 || encodings.length > 0) {
+    throw new HttpProblem('unsupported_media_type')
+  }
 }
 
 function send(reply: FastifyReply, answer: Answer): FastifyReply {
@@ -148,7 +174,7 @@ function send(reply: FastifyReply, answer: Answer): FastifyReply {
   return reply.type(answer.type ?? 'application/json').send(JSON.stringify(answer.body))
 }
 
-function rawRequest(request: FastifyRequest): RawRequest {
+function rawRequest(request: FastifyRequest, body: Uint8Array): RawRequest {
   const target = request.raw.url ?? ''
   const at = target.indexOf('?')
   const { rawHeaders } = request.raw
@@ -160,16 +186,12 @@ function rawRequest(request: FastifyRequest): RawRequest {
     path: at < 0 ? target : target.slice(0, at),
     query: at < 0 ? '' : target.slice(at + 1),
     headers,
-    body: bytesOf(request.body),
+    body,
   }
 }
 
 const bytesOf = (body: unknown): Uint8Array =>
   body instanceof Uint8Array ? body : new Uint8Array(0)
-
-/** No request is decompressed: a small body that grows is a way around every limit. */
-const isEncoded = (request: FastifyRequest): boolean =>
-  headerValues(request.raw.rawHeaders, 'content-encoding').some((value) => value !== 'identity')
 
 /** An id that cannot exist is an address with nothing behind it. */
 const parseParams = (route: Route, request: FastifyRequest): unknown =>
@@ -187,8 +209,7 @@ function parse(
   throw new HttpProblem(code, code === 'malformed' && claim ? { claim } : {})
 }
 
-function parseBody(route: Route, request: FastifyRequest): unknown {
-  const bytes = bytesOf(request.body)
+function parseBody(route: Route, bytes: Uint8Array): unknown {
   if (route.body !== undefined) return parse(route.body, parseJson(bytes), 'malformed')
   if (bytes.length > 0 && Object.keys(Object(parseJson(bytes))).length > 0) {
     throw new HttpProblem('malformed')
