@@ -71,8 +71,6 @@ const fileSchema = z.strictObject({
   listings: z.array(productSchema.extend({ merchant: identifierSchema })).optional(),
 })
 
-export type CatalogueFile = z.input<typeof fileSchema>
-
 export interface Product {
   readonly sku: string
   readonly title: string

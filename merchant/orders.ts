@@ -11,7 +11,7 @@ import type { Seconds } from '../runtime/core/time.ts'
 import type { Order } from './book.ts'
 import type { GatewayKeys } from './gateway-keys.ts'
 
-export type OrderRefusal = 'quote_invalid' | 'receipt_invalid' | 'receipt_mismatch'
+type OrderRefusal = 'quote_invalid' | 'receipt_invalid' | 'receipt_mismatch'
 
 export type OrderVerdict =
   | { readonly ok: true; readonly order: Order }

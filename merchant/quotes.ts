@@ -9,7 +9,7 @@ import { later, type Seconds } from '../runtime/core/time.ts'
 import type { Behaviour, CatalogueMerchant, Product } from './catalogue.ts'
 import type { ShopKeys } from './keys.ts'
 
-export interface Wanted {
+interface Wanted {
   readonly product: Product
   readonly quantity: number
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CatalogueMerchant, loadCatalogue } from '../../merchant/catalogue.ts'
 import { type ListedMerchant, type Storefront, startStorefront } from '../../merchant/server.ts'
-import { freshId, sha256 } from '../../runtime/core/ids.ts'
+import { sha256 } from '../../runtime/core/ids.ts'
 import { parseJws, signJws, verifyJws } from '../../runtime/core/jws.ts'
 import { publicJwkSchema, publicKeyOf } from '../../runtime/core/keys.ts'
 import type { Currency } from '../../runtime/core/money.ts'
@@ -158,5 +158,3 @@ export const strangerJwk = (kid?: string) => {
   const jwk = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
   return publicJwkSchema.parse(kid === undefined ? jwk : { ...jwk, kid })
 }
-
-export const uniqueText = freshId

@@ -15,7 +15,7 @@ export type ScriptedFault =
   | 'error500AfterSettle'
   | 'wrongAmount'
 
-export interface RailHarness {
+interface RailHarness {
   readonly rail: Rail
   /** An account that this rail can pay, and a currency that it carries. */
   readonly account: string

@@ -15,7 +15,7 @@ export const LATEST_BOOKING_MS = 1_500
  * - `garbage`: booked, answered 200 with a web page. `error500AfterSettle`: booked, answered 500.
  * - `wrongAmount`: moves `amount` (default: one unit more) or `currency` instead of what was asked, and says so.
  */
-export const OUTCOMES = [
+const OUTCOMES = [
   'settle',
   'decline',
   'lostReply',
