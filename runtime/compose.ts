@@ -7,8 +7,12 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { createAgents } from '../agents/agents.ts'
+import { createScriptedModel } from '../agents/scripted/model.ts'
 import type { GatewaySigner } from './audit/signer.ts'
+import { createClient } from './client/client.ts'
 import type { Config, Secret } from './config.ts'
+import type { Agents } from './core/agents.ts'
 import { systemClock } from './core/clock.ts'
 import type { TokenEngine } from './core/engine.ts'
 import { Fault } from './core/errors.ts'
@@ -20,11 +24,15 @@ import type { Merchants } from './core/merchants.ts'
 import type { Rail } from './core/rail.ts'
 import type { RunRecord } from './core/records.ts'
 import type { Clock } from './core/time.ts'
-import type { Alarm, GatewayDeps, Timings } from './gateway/gate.ts'
+import type { FunnelBounds, FunnelDeps } from './funnel/context.ts'
+import { createFunnel, type Funnel } from './funnel/funnel.ts'
+import { finishIfClosed } from './gateway/finish.ts'
+import { type Alarm, type GatewayDeps, payeeOf, type Timings } from './gateway/gate.ts'
 import { createGateway, type Gateway } from './gateway/gateway.ts'
 import { createMerchants } from './gateway/merchants.ts'
 import type { Check } from './gateway/pipeline.ts'
 import { createReconciler, type ReconcileDelays, type Reconciler } from './gateway/reconcile.ts'
+import { inProcess } from './http/in-process.ts'
 import { createInterface } from './http/interface.ts'
 import type { LoginCode } from './http/operators.ts'
 import { refusalProblem } from './http/problems.ts'
@@ -62,6 +70,8 @@ export interface Overrides {
   readonly checks?: readonly Check[]
   readonly timings?: Partial<Timings>
   readonly delays?: Partial<ReconcileDelays>
+  readonly agents?: Agents
+  readonly bounds?: Partial<FunnelBounds>
   readonly streams?: Partial<StreamTimings>
   /** Nobody reconciles, sweeps or carries out runs: the test does. */
   readonly manual?: boolean
@@ -92,10 +102,14 @@ export interface Headgate {
   readonly engine: TokenEngine
   readonly gateway: Gateway
   readonly reconciler: Reconciler
+  readonly funnel: Funnel
   readonly signer: GatewaySigner
   newLoginCode(): LoginCode
   close(): Promise<void>
 }
+
+/** How often refusals before identity are written down. */
+const COUNTS_MS = 60_000
 
 export async function compose(options: ComposeOptions): Promise<Headgate> {
   const { config, secrets, overrides = {} } = options
@@ -110,17 +124,19 @@ export async function compose(options: ComposeOptions): Promise<Headgate> {
     closing.push(() => ledger.close())
     const engine = overrides.engine ?? (await startEngine(secrets, clock))
     closing.push(() => engine.close())
-    const parts = { ledger, engine, clock, rail: railOf(options) }
+    const parts = { ledger, engine, clock, rail: railOf(options), merchants: merchantsOf(options) }
     const gateway = createGateway(gatewayDeps(options, parts, log))
     const reconciler = createReconciler(reconcileDeps(options, parts, log))
     const signer = { ...secrets.signing, gateway: config.gateway.id }
-    const served = await serve({ ...options, ...parts, gateway, reconciler, signer, log, closing })
     if (!overrides.manual) {
       reconciler.start()
       closing.push(() => reconciler.close())
       closing.push(every(config.reconcile.sweepMs, log, async () => void (await gateway.sweep())))
-      closing.push(every(60_000, log, () => gateway.flushCounts()))
+      closing.push(() => gateway.flushCounts())
+      closing.push(every(COUNTS_MS, log, () => gateway.flushCounts()))
     }
+    const all = { ...options, ...parts, gateway, reconciler, signer, log, closing }
+    const served = await serve(all)
     return { ...served, ledger, engine, gateway, reconciler, signer, close: closeAll }
   } catch (error) {
     await closeAll()
@@ -133,6 +149,7 @@ interface Parts {
   readonly engine: TokenEngine
   readonly clock: Clock
   readonly rail: Rail
+  readonly merchants: Merchants
 }
 
 type Log = (entry: LogEntry) => void
@@ -158,6 +175,9 @@ function railOf({ config, railKey, overrides }: ComposeOptions): Rail {
   return createSimulatedRail({ url: config.rail.url, apiKey: railKey.reveal() })
 }
 
+const merchantsOf = ({ config, overrides }: ComposeOptions): Merchants =>
+  overrides?.merchants ?? createMerchants({ merchants: config.merchants })
+
 function monitorOf({ config, overrides }: ComposeOptions): Monitor | undefined {
   if (overrides?.monitor === 'none') return undefined
   if (overrides?.monitor !== undefined) return overrides.monitor
@@ -181,7 +201,6 @@ function gatewayDeps(options: ComposeOptions, parts: Parts, log: Log): GatewayDe
     holderKeys: createHolderKeys(secrets.runtimeSecret),
     policy: overrides.policy ?? createPolicy(config.policy),
     monitor: monitorOf(options),
-    merchants: overrides.merchants ?? createMerchants({ merchants: config.merchants }),
     signing: secrets.signing,
     ...(overrides.timings === undefined ? {} : { timings: overrides.timings }),
     ...(overrides.checks === undefined ? {} : { checks: overrides.checks }),
@@ -234,14 +253,17 @@ interface ToServe extends ComposeOptions, Parts {
   readonly log: Log
 }
 
+/** The interface, the funnel that goes through it like everybody else, and then the port. */
 async function serve(parts: ToServe) {
-  const { config, gateway, signer, closing, demoMandate } = parts
+  const { config, gateway, signer, closing, demoMandate, overrides = {} } = parts
   const { listen } = config
-  const carryOut = () => undefined
+  const carryOut = (run: RunRecord) => {
+    if (!overrides.manual) funnel.start(run)
+  }
   const served = await createInterface({
     ...parts,
     operatorToken: parts.secrets.operatorToken.reveal(),
-    streamTimings: { ...STREAM_TIMINGS, ...parts.overrides?.streams },
+    streamTimings: { ...STREAM_TIMINGS, ...overrides.streams },
     payeeNames: new Map(config.payees.map(({ id, name }) => [id, name])),
     publicKeys: [publicKeyOf(signer)],
     url: config.gateway.url,
@@ -251,14 +273,35 @@ async function serve(parts: ToServe) {
     ...(demoMandate === undefined ? {} : { demo: demoOf(gateway, demoMandate, carryOut) }),
   })
   closing.push(() => served.close())
+  const funnel = createFunnel(funnelDeps(parts, served.app))
   const port = await served.listen({
     host: listen.host,
     port: listen.port,
     local: listen.mode === 'local',
     moreHosts: listen.hosts,
   })
+  closing.push(() => funnel.close())
+  if (!overrides.manual) await funnel.resume()
   const { app, routes, newLoginCode } = served
-  return { app, routes, newLoginCode, url: config.gateway.url, local: `http://127.0.0.1:${port}` }
+  const local = `http://127.0.0.1:${port}`
+  return { app, routes, newLoginCode, funnel, url: config.gateway.url, local }
+}
+
+function funnelDeps(parts: ToServe, app: FastifyInstance): FunnelDeps {
+  const { config, clock, overrides, secrets, log } = parts
+  const fetch = inProcess(app)
+  return {
+    ...parts,
+    holderKeys: createHolderKeys(secrets.runtimeSecret),
+    agents: overrides?.agents ?? createAgents(createScriptedModel()),
+    connect: ({ token, holder }) =>
+      createClient({ gateway: config.gateway.url, token, holder, fetch, clock }),
+    payees: config.payees,
+    payeeOf,
+    finish: (run, state, reason) => finishIfClosed(parts, run, state, reason),
+    onFault: (error) => log(failureEntry('funnel', error)),
+    ...(overrides?.bounds === undefined ? {} : { bounds: overrides.bounds }),
+  }
 }
 
 const publicKeyOf = ({ key, kid }: GatewaySigner): PublicJwk =>
