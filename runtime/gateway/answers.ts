@@ -174,12 +174,10 @@ export function inFlightAnswer({ id, state, checks }: PaymentRecord): Answer {
   return json(409, body, { 'retry-after': '1' })
 }
 
-/** A refusal of anything but a payment. */
-export function deniedAnswer(denial: Denial): Answer {
-  const status = statusOf(denial)
-  if (status === 401) return UNAUTHENTICATED
-  const { message: title, advice } = CODES[denial.code]
-  return problem(403, { code: denial.code, title, advice })
+/** A refusal of anything but a payment, to a caller that is known: a code of check 2 is then about what it sent along. */
+export function deniedAnswer({ code }: Denial): Answer {
+  const { message: title, advice } = CODES[code]
+  return problem(403, { code, title, advice })
 }
 
 /** What was named in the path is not there, or not the caller's. */

@@ -113,13 +113,21 @@ function badClaimOf(issues: readonly Issue[]): BadClaim {
 /** Names the claim that the strict parser could not read, such as a fraction; nothing here is believed. */
 function diagnose(text: string): BadClaim {
   const shape = bad('mandate', 'expected a compact JWS of type mandate+jwt over strict JSON')
-  const payload = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(text)?.[1]
-  if (payload === undefined) return shape
+  const [, head = '', payload = ''] = /^([\w-]+)\.([\w-]+)\.[\w-]+$/.exec(text) ?? []
+  const header = loosely(head)
+  if (header === undefined) return shape
+  if (textClaim(header, 'typ') !== 'mandate+jwt') return bad('typ', 'expected mandate+jwt')
+  if (!['EdDSA', 'ES256'].includes(textClaim(header, 'alg') ?? '')) {
+    return bad('alg', 'expected EdDSA or ES256')
+  }
+  const parsed = mandateSchema.safeParse(loosely(payload))
+  return parsed.success ? shape : badClaimOf(parsed.error.issues)
+}
+
+function loosely(part: string): Json | undefined {
   try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString())
-    const parsed = mandateSchema.safeParse(claims)
-    return parsed.success ? shape : badClaimOf(parsed.error.issues)
+    return JSON.parse(Buffer.from(part, 'base64url').toString()) as Json
   } catch {
-    return shape
+    return undefined
   }
 }

@@ -25,6 +25,10 @@ export interface Purchase {
   readonly expiresAtSeconds: Seconds
 }
 
+/** Which of the ends has come: an agent can mend a quote's by itself. */
+export const whatExpired = (purchase: Purchase): 'quote_expired' | 'expired' =>
+  purchase.claims.exp === purchase.expiresAtSeconds ? 'quote_expired' : 'expired'
+
 /** What check 6 reads. */
 export function quoteFacts(gate: Gate, read: ReadQuote): QuoteFacts {
   const { digest, claims } = read

@@ -7,7 +7,7 @@ import { denialAt } from './counters.ts'
 import type { FundsFacts, PolicyFacts } from './facts.ts'
 import type { Gate } from './gate.ts'
 import type { Caller } from './identify.ts'
-import { countersFor, type Purchase, paymentRecord } from './purchase.ts'
+import { countersFor, type Purchase, paymentRecord, whatExpired } from './purchase.ts'
 import { unexpected } from './unexpected.ts'
 
 export type Reserved =
@@ -73,10 +73,8 @@ function reservedOf(
       return { kind: 'overtaken' }
     case 'counter':
       return refused({ kind: 'counted_out', denial: counted(result.counter) })
-    case 'expired': {
-      const isQuote = purchase.claims.exp === purchase.expiresAtSeconds
-      return refused({ kind: 'refused', why: isQuote ? 'quote_expired' : 'expired' })
-    }
+    case 'expired':
+      return refused({ kind: 'refused', why: whatExpired(purchase) })
     case 'insufficient':
     case 'frozen':
     case 'revoked':

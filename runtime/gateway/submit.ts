@@ -13,7 +13,7 @@ import type { Facts } from './facts.ts'
 import type { Gate } from './gate.ts'
 import type { Caller } from './identify.ts'
 import { askMonitor } from './monitor.ts'
-import type { Purchase } from './purchase.ts'
+import { type Purchase, whatExpired } from './purchase.ts'
 import { refusePayment, secondRecord } from './refuse.ts'
 import { answerOf, isAnswered } from './replay.ts'
 import { unexpected } from './unexpected.ts'
@@ -47,15 +47,16 @@ export async function monitorThenSubmit(
     now: nowSeconds(gate.clock),
   })
   if (result.ok) return { payment: result.payment }
-  const denial = stopped(result.code)
+  const denial = stopped(result.code, purchase)
   if (denial === undefined) return { answer: await overtaken(gate, caller, purchase) }
   return { answer: await giveBack(gate, caller, purchase, trial.refuse(denial)) }
 }
 
 /** What stopped the submit; undefined when another attempt was simply faster. */
-function stopped(code: LedgerRefusal): Denial | undefined {
+function stopped(code: LedgerRefusal, purchase: Purchase): Denial | undefined {
   switch (code) {
     case 'expired':
+      return deny(whatExpired(purchase))
     case 'frozen':
     case 'revoked':
     case 'run_closed':
