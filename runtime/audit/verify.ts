@@ -1,0 +1,561 @@
+/**
+ * Verifies an exported log, alone: this file imports nothing but Node, so that an auditor can read all of it and run it
+ * where none of our code is:
+ *
+ *   node verify.ts export.ndjson [--seal FILE]... [--receipt FILE]... [--jwks FILE]
+ *
+ * A line is `{"hash":…,"body":"<text>"}`, `hash` the SHA-256 (base64url) of the text. Each node of the delegation tree
+ * has a stream of its own, chained by `prev`; a child's first event is chained to the event of its parent that split
+ * it off, and its last is named in its parent's stream. So the root's last hash commits to everything, and a seal is
+ * the gateway's signature over that. From the events alone every balance is worked out again and compared with what
+ * the event states. What nobody can see from a log is whether its very end was cut off: a seal or a receipt that was
+ * kept elsewhere shows it.
+ */
+import {
+  createHash,
+  createPublicKey,
+  type JsonWebKey,
+  verify as verifySignature,
+} from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+
+type Fields = Readonly<Record<string, unknown>>
+
+export interface VerifyOptions {
+  /** Compact JWS texts, kept elsewhere. */
+  readonly seals?: readonly string[]
+  readonly receipts?: readonly string[]
+  /** The gateway's key set (RFC 7517), needed for both. */
+  readonly jwks?: { readonly keys: readonly JsonWebKey[] }
+}
+
+export interface BrokenLink {
+  readonly stream: string
+  readonly seq: number
+  readonly why: string
+}
+
+/** Sums over all nodes of a run, minor units: `ceiling = available + reserved + spent`. */
+export interface RunTotals {
+  readonly run: string
+  readonly ceiling: number
+  readonly available: number
+  readonly reserved: number
+  readonly spent: number
+}
+
+export interface AuditVerdict {
+  readonly ok: boolean
+  readonly events: number
+  readonly streams: number
+  readonly runs: readonly RunTotals[]
+  /** The first link that does not hold. */
+  readonly broken?: BrokenLink
+}
+
+class Broken extends Error {
+  readonly link: BrokenLink
+
+  constructor(stream: string, seq: number, why: string) {
+    super(why)
+    this.link = { stream, seq, why }
+  }
+}
+
+interface Event {
+  readonly stream: string
+  readonly seq: number
+  readonly hash: string
+  readonly prev: string
+  readonly org: string
+  readonly run: string
+  readonly at: number
+  readonly type: string
+  readonly data: Fields
+  readonly balances: Fields | undefined
+}
+
+interface Payment {
+  readonly amount: number
+  readonly payee: string
+  readonly quote: string
+  state: 'reserved' | 'submitted' | 'unknown' | 'settled' | 'released'
+  settled?: { readonly seq: number; readonly amount: number; readonly data: Fields }
+}
+
+interface Child {
+  readonly split: Event
+  readonly amount: number
+  credited: number
+  closed?: Event
+}
+
+const FIELDS = ['ceiling', 'available', 'reserved', 'spent', 'allotted'] as const
+type Balances = Record<(typeof FIELDS)[number], number>
+
+/** What the events of one stream add up to. */
+class Stream {
+  readonly first: Event
+  readonly hashes: string[] = []
+  readonly balances: Balances = { ceiling: 0, available: 0, reserved: 0, spent: 0, allotted: 0 }
+  readonly payments = new Map<string, Payment>()
+  readonly children = new Map<string, Child>()
+  /** The state that each version of the standing stood for, version 1 first. */
+  readonly states: string[] = ['live']
+  /** Holds that a person approved and nothing has used yet. */
+  readonly approved = new Set<string>()
+  /** Reservations and submits, whose standings are looked up when all streams are read. */
+  readonly judged: Event[] = []
+  nodesLeft = 0
+  returned = 0
+  ended: Event | undefined
+
+  constructor(first: Event) {
+    this.first = first
+  }
+
+  get standing(): string {
+    return this.states.at(-1) ?? ''
+  }
+
+  /** Moves money between two balances; the replay fails where one would fall below nothing. */
+  move(event: Event, change: Partial<Balances>): void {
+    for (const field of FIELDS) {
+      this.balances[field] += change[field] ?? 0
+      if (this.balances[field] < 0) fail(event, `${field} falls below nothing`)
+    }
+  }
+}
+
+function fail(at: { stream: string; seq: number }, why: string): never {
+  throw new Broken(at.stream, at.seq, why)
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** RFC 8785 for what an event may hold: the one text of a value. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (!isFields(value)) return JSON.stringify(value)
+  const fields = Object.keys(value).sort()
+  return `{${fields.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`
+}
+
+function text(event: Event, key: string): string {
+  const value = event.data[key]
+  return typeof value === 'string' ? value : fail(event, `expected text in ${key}`)
+}
+
+function whole(event: Event, key: string): number {
+  const value = event.data[key]
+  const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+  return isWhole ? value : fail(event, `expected a whole number in ${key}`)
+}
+
+function parseObject(source: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(source)
+    return isFields(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** One line, believed only as far as its own hash goes. */
+function readLine(line: string, lineNumber: number): Event {
+  const at = { stream: `line ${lineNumber}`, seq: 0 }
+  const { hash, body } = parseObject(line) ?? fail(at, 'expected an object with hash and body')
+  if (typeof hash !== 'string' || typeof body !== 'string') return fail(at, 'expected two texts')
+  const event = parseObject(body) ?? fail(at, 'expected an event as body')
+  const { v, org, run = '', stream, seq, prev, at: second, type, data, balances } = event
+  const named = { stream: String(stream), seq: Number(seq) }
+  if (sha256(body) !== hash) fail(named, 'the text does not have the hash that is given for it')
+  if (canonical(event) !== body) fail(named, 'the text is not canonical')
+  const texts = [org, run, stream, prev, type].every((value) => typeof value === 'string')
+  const numbers = [seq, second].every(Number.isSafeInteger)
+  if (v !== 1 || !texts || !numbers || !isFields(data)) {
+    fail(named, 'expected the shape of an event')
+  }
+  return { ...(event as unknown as Event), run, hash, balances } as Event
+}
+
+const has = (list: unknown, item: unknown): boolean => Array.isArray(list) && list.includes(item)
+
+const payment = (stream: Stream, event: Event, ...states: Payment['state'][]): Payment => {
+  const found = stream.payments.get(text(event, 'payment'))
+  if (!found || !states.includes(found.state)) fail(event, `${event.type} out of its order`)
+  return found
+}
+
+function child(stream: Stream, event: Event): Child {
+  return stream.children.get(text(event, 'child')) ?? fail(event, 'expected a child split off here')
+}
+
+function live(stream: Stream, event: Event): void {
+  if (stream.standing !== 'live') fail(event, `${event.type} while ${stream.standing}`)
+}
+
+/** A change of standing, from one of the given states, with the next version. */
+const standing =
+  (state: string, ...from: string[]) =>
+  (stream: Stream, event: Event): void => {
+    if (!from.includes(stream.standing)) fail(event, `${event.type} while ${stream.standing}`)
+    stream.states.push(state)
+    if (whole(event, 'version') !== stream.states.length) fail(event, 'a version is left out')
+  }
+
+/** What each type of event does to its stream. Types that are not here do not exist. */
+const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> = {
+  opened(stream, event) {
+    if (event.seq !== 1) fail(event, 'opened twice')
+    stream.nodesLeft = whole(event, 'nodes')
+    stream.move(event, { ceiling: whole(event, 'ceiling'), available: whole(event, 'ceiling') })
+  },
+  split(stream, event) {
+    live(stream, event)
+    if (stream.first.data.kind !== 'planner') fail(event, 'only a planner splits')
+    const [id, amount] = [text(event, 'child'), whole(event, 'amount')]
+    if (stream.children.has(id)) fail(event, 'a child is split off twice')
+    stream.children.set(id, { split: event, amount, credited: 0 })
+    stream.nodesLeft -= whole(event, 'nodes') + 1
+    if (stream.nodesLeft < 0) fail(event, 'more nodes than were allotted')
+    stream.move(event, { available: -amount, allotted: amount })
+  },
+  reserved(stream, event) {
+    live(stream, event)
+    stream.judged.push(event)
+    const [id, amount] = [text(event, 'payment'), whole(event, 'amount')]
+    const before = stream.payments.get(id)
+    if (before !== undefined && before.state !== 'released') fail(event, 'reserved twice')
+    const [payee, quote] = [text(event, 'payee'), text(event, 'quote')]
+    const { kind, expires, payees, quote: own } = stream.first.data
+    const isOwn = kind === 'leaf' && own === quote && has(payees, payee)
+    if (!isOwn || event.at >= Number(expires)) fail(event, 'not a payment that this node may make')
+    const { hold } = event.data
+    if (hold !== undefined && !stream.approved.delete(text(event, 'hold'))) {
+      fail(event, 'uses an approval that nobody gave')
+    }
+    stream.payments.set(id, { amount, payee, quote, state: 'reserved' })
+    stream.move(event, { available: -amount, reserved: amount })
+  },
+  submitted(stream, event) {
+    live(stream, event)
+    stream.judged.push(event)
+    payment(stream, event, 'reserved').state = 'submitted'
+  },
+  unknown(stream, event) {
+    payment(stream, event, 'submitted').state = 'unknown'
+  },
+  settled(stream, event) {
+    const paid = payment(stream, event, 'submitted', 'unknown')
+    const amount = whole(event, 'amount')
+    if (amount > paid.amount) fail(event, 'settled for more than was reserved')
+    paid.state = 'settled'
+    paid.settled = { seq: event.seq, amount, data: event.data }
+    stream.move(event, { reserved: -paid.amount, spent: amount, available: paid.amount - amount })
+  },
+  released(stream, event) {
+    const freed = payment(stream, event, 'reserved', 'submitted', 'unknown')
+    if (whole(event, 'amount') !== freed.amount) fail(event, 'releases another amount')
+    freed.state = 'released'
+    stream.move(event, { reserved: -freed.amount, available: freed.amount })
+  },
+  returned(stream, event) {
+    if (stream.standing !== 'closing') fail(event, 'returned while not closing')
+    const amount = whole(event, 'amount')
+    stream.returned += amount
+    stream.move(event, { available: -amount, ceiling: -amount })
+  },
+  credited(stream, event) {
+    const amount = whole(event, 'amount')
+    child(stream, event).credited += amount
+    stream.move(event, { allotted: -amount, available: amount })
+  },
+  closed(stream, event) {
+    const of = child(stream, event)
+    if (of.closed) fail(event, 'a child is closed twice')
+    of.closed = event
+  },
+  ended(stream, event) {
+    standing('closed', 'closing')(stream, event)
+    const hasOpen = [...stream.children.values()].some(({ closed }) => !closed)
+    if (stream.balances.reserved > 0 || hasOpen) fail(event, 'ended with something open below')
+    stream.ended = event
+  },
+  approved(stream, event) {
+    stream.approved.add(text(event, 'hold'))
+  },
+  frozen: standing('frozen', 'live'),
+  resumed: standing('live', 'frozen'),
+  revoked: standing('revoked', 'live', 'frozen'),
+  closing: standing('closing', 'live', 'frozen', 'revoked'),
+}
+
+/** Events without money: the only ones that may follow `ended`. */
+const QUIET = new Set(
+  'refused held approved hold_refused read planned looked chose unmet delivered operator'.split(
+    ' ',
+  ),
+)
+
+/** The types of the gateway's own stream; a run's ones are looked up when everything is read. */
+const GATEWAY = new Set('run_created sealed frozen resumed operator'.split(' '))
+
+interface Log {
+  readonly streams: Map<string, Stream>
+  /** By run. */
+  readonly created: Map<string, Event>
+  readonly sealed: Map<string, Event>
+  events: number
+}
+
+function replay(log: Log, event: Event): void {
+  const isGateway = event.stream === 'gateway'
+  const known = log.streams.get(event.stream)
+  const stream = known ?? new Stream(event)
+  const { first, hashes } = stream
+  if (event.seq !== hashes.length + 1) fail(event, `expected event ${hashes.length + 1} here`)
+  if (known && event.prev !== hashes.at(-1)) fail(event, 'not chained to the event before it')
+  if (event.org !== first.org) fail(event, 'of another organisation')
+  if (!isGateway && (event.run === '' || event.run !== first.run)) fail(event, 'of another run')
+  if (!isGateway && !known && event.type !== 'opened') fail(event, 'expected opened at first')
+  if (stream.ended && !QUIET.has(event.type)) fail(event, `${event.type} after the end`)
+  log.streams.set(event.stream, stream)
+  hashes.push(event.hash)
+  log.events += 1
+  if (isGateway && !GATEWAY.has(event.type)) fail(event, 'not an event of the gateway')
+  if (isGateway && event.seq === 1 && event.prev !== 'A'.repeat(43)) fail(event, 'expected 43 As')
+  if (isGateway && event.type === 'run_created') log.created.set(event.run, event)
+  if (isGateway && event.type === 'sealed') log.sealed.set(event.run, event)
+  const step = REPLAY[event.type]
+  const isPlain = QUIET.has(event.type) || (isGateway && GATEWAY.has(event.type))
+  if (step === undefined && !isPlain) fail(event, 'not a type of event')
+  step?.(stream, event)
+  if (!isGateway) compare(stream, event)
+}
+
+function compare({ balances }: Stream, event: Event): void {
+  for (const field of FIELDS) {
+    const stated = event.balances?.[field]
+    if (stated === balances[field]) continue
+    fail(event, `states ${field} ${String(stated)} where the events give ${balances[field]}`)
+  }
+  const { ceiling, available, reserved, spent, allotted } = balances
+  if (ceiling !== available + reserved + spent + allotted) fail(event, 'money is not conserved')
+}
+
+/** Joins each child to its parent: where it begins, what came back, where it ended. */
+function joinChildren({ streams }: Log, id: string, parent: Stream): void {
+  for (const [name, { split, amount, credited, closed }] of parent.children) {
+    const stream = streams.get(name) ?? fail(split, 'the stream of this child is missing')
+    const { first, ended, balances, returned } = stream
+    if (first.data.parent !== id) fail(first, 'opened under another parent')
+    if (first.prev !== split.hash) fail(first, 'not chained to the split that made it')
+    if (first.run !== split.run || first.data.ceiling !== amount) fail(first, 'not what was split')
+    if (first.data.nodes !== split.data.nodes) fail(first, 'nodes are not what was allotted')
+    if (!narrows(parent.first.data, first.data)) fail(first, 'wider than its parent')
+    if (returned !== credited || balances.ceiling !== amount - credited) {
+      fail(split, 'what the child returned is not what was credited')
+    }
+    if (!closed && ended) fail(ended, 'the parent does not know of this end')
+    if (!closed) continue
+    const isEnd = ended?.seq === closed.data.seq && ended?.hash === closed.data.hash
+    if (!isEnd) fail(closed, 'the child did not end with this hash')
+  }
+}
+
+const narrows = (parent: Fields, own: Fields): boolean =>
+  own.currency === parent.currency &&
+  Number(own.expires) <= Number(parent.expires) &&
+  Array.isArray(own.payees) &&
+  own.payees.every((payee) => has(parent.payees, payee))
+
+/** A root begins with its mandate; a node with a parent must have been split off by it. */
+function joinOrigin({ streams, created }: Log, id: string, { first }: Stream): void {
+  const { parent } = first.data
+  if (parent !== undefined) {
+    const isKnown = streams.get(String(parent))?.children.has(id)
+    if (!isKnown) fail(first, 'no split by its parent made this node')
+    return
+  }
+  if (!streams.has('gateway')) return
+  const run = created.get(first.run) ?? fail(first, 'the gateway did not create this run')
+  const { root, mandate, ceiling } = run.data
+  const isOrigin = root === id && mandate === first.prev && ceiling === first.data.ceiling
+  if (!isOrigin) fail(first, 'not the root that the gateway created')
+}
+
+/** Root first. Hashes cannot form a ring, so this ends once the joins above hold. */
+function pathOf({ streams }: Log, id: string): string[] {
+  const path = [id]
+  for (let at = id; ; ) {
+    const parent = streams.get(at)?.first.data.parent
+    if (parent === undefined) return path.reverse()
+    at = String(parent)
+    path.push(at)
+  }
+}
+
+/** Whatever was reserved or submitted read every standing above it, and each of those was live. */
+function judge(log: Log, id: string, { judged }: Stream): void {
+  const path = ['gateway', ...pathOf(log, id)]
+  for (const event of judged) {
+    const standings: unknown = event.data.standings
+    if (!Array.isArray(standings) || standings.length !== path.length) {
+      fail(event, 'expected one standing for each node of the path')
+    }
+    for (const [i, name] of path.entries()) {
+      const state = log.streams.get(name)?.states[Number(standings[i]) - 1]
+      const isAbsent = name === 'gateway' && !log.streams.has('gateway')
+      if (!isAbsent && state !== 'live') fail(event, `${event.type} while ${name} was not live`)
+    }
+  }
+}
+
+function joinStreams(log: Log): void {
+  const nodes = [...log.streams].filter(([id]) => id !== 'gateway')
+  for (const [id, stream] of nodes) joinOrigin(log, id, stream)
+  for (const [id, stream] of nodes) joinChildren(log, id, stream)
+  for (const [id, stream] of nodes) judge(log, id, stream)
+  for (const event of log.created.values()) {
+    if (!log.streams.has(String(event.data.root))) fail(event, 'the stream of this root is missing')
+  }
+  for (const event of log.sealed.values()) {
+    const hashes = log.streams.get(String(event.data.root))?.hashes
+    if (hashes?.[Number(event.data.seq) - 1] !== event.data.hash) {
+      fail(event, 'the log has another hash, or none, where this run was sealed')
+    }
+  }
+}
+
+/** Opens a compact JWS (RFC 7515, EdDSA) by the key that its header names. */
+function openJws(jws: string, typ: string, { jwks }: VerifyOptions): Fields {
+  const at = { stream: typ, seq: 0 }
+  const [head = '', body = '', mac = ''] = jws.trim().split('.')
+  const decode = (part: string) => parseObject(Buffer.from(part, 'base64url').toString())
+  const header = decode(head)
+  if (header?.alg !== 'EdDSA' || header.typ !== typ) fail(at, 'expected a signed text of this type')
+  const jwk = jwks?.keys.find(({ kid }) => kid !== undefined && kid === header.kid)
+  if (!jwk) return fail(at, 'the key set has no key of this signature')
+  if (jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519') return fail(at, 'expected an Ed25519 key')
+  const key = createPublicKey({ key: jwk, format: 'jwk' })
+  const signature = Buffer.from(mac, 'base64url')
+  const holds = verifySignature(null, Buffer.from(`${head}.${body}`), key, signature)
+  if (!holds) fail(at, 'the signature does not hold')
+  return decode(body) ?? fail(at, 'expected claims')
+}
+
+/** The stream and place that a signed text commits to; fails where the log has something else there. */
+function headOf(log: Log, claims: Fields, what: string): { stream: Stream; at: BrokenLink } {
+  const head = isFields(claims.head) ? claims.head : {}
+  const at = { stream: String(head.stream), seq: Number(head.seq), why: '' }
+  const stream = log.streams.get(at.stream) ?? fail(at, `the stream of a ${what} is missing`)
+  const hash = stream.hashes[at.seq - 1] ?? fail(at, `the log ends before this ${what}`)
+  if (hash !== head.hash) fail(at, `the ${what} was given for another hash`)
+  if (stream.first.run !== claims.run) fail(at, `the ${what} is of another run`)
+  return { stream, at }
+}
+
+function checkSeal(log: Log, jws: string, options: VerifyOptions): void {
+  const claims = openJws(jws, 'seal+jwt', options)
+  const { stream, at } = headOf(log, claims, 'seal')
+  const { first, ended, balances } = stream
+  const isEnd = ended !== undefined && ended.seq <= at.seq && first.data.parent === undefined
+  if (!isEnd) fail(at, 'the seal is not over the end of a root')
+  const agrees =
+    claims.mandate === first.prev &&
+    claims.ceiling === first.data.ceiling &&
+    claims.currency === first.data.currency &&
+    claims.spent === balances.spent + balances.allotted
+  if (!agrees) fail(at, 'the seal says something else than the log')
+  const sealed = log.sealed.get(first.run)
+  if (sealed && sealed.data.seal !== sha256(jws.trim())) fail(sealed, 'another seal was recorded')
+}
+
+function checkReceipt(log: Log, jws: string, options: VerifyOptions): void {
+  const claims = openJws(jws, 'receipt+jwt', options)
+  const { stream, at } = headOf(log, claims, 'receipt')
+  const paid = stream.payments.get(String(claims.payment))
+  const { settled } = paid ?? {}
+  const references = [claims.railReference, `sha256:${sha256(String(claims.railReference))}`]
+  const agrees =
+    settled?.seq === at.seq &&
+    settled.amount === claims.amount &&
+    settled.data.receipt === claims.jti &&
+    references.includes(settled.data.reference) &&
+    paid?.payee === claims.payee &&
+    paid?.quote === claims.quote
+  if (!agrees) fail(at, 'the receipt says something else than the log')
+}
+
+function totalsOf({ streams }: Log): RunTotals[] {
+  const nodes = [...streams.values()].filter(({ first }) => first.stream !== 'gateway')
+  const roots = nodes.filter(({ first }) => first.data.parent === undefined)
+  return roots.map(({ first: { run }, balances: { ceiling } }) => {
+    const own = nodes.filter(({ first }) => first.run === run)
+    const sum = (field: (typeof FIELDS)[number]) =>
+      own.reduce((total, { balances }) => total + balances[field], 0)
+    return {
+      run,
+      ceiling,
+      available: sum('available'),
+      reserved: sum('reserved'),
+      spent: sum('spent'),
+    }
+  })
+}
+
+/** Verifies a whole export, line by line, and then what joins its streams. Never throws for what a log holds. */
+export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {}): AuditVerdict {
+  const log: Log = { streams: new Map(), created: new Map(), sealed: new Map(), events: 0 }
+  const found = () => ({ events: log.events, streams: log.streams.size })
+  let lineNumber = 0
+  try {
+    for (const line of lines) {
+      lineNumber += 1
+      if (line !== '') replay(log, readLine(line, lineNumber))
+    }
+    joinStreams(log)
+    for (const seal of options.seals ?? []) checkSeal(log, seal, options)
+    for (const receipt of options.receipts ?? []) checkReceipt(log, receipt, options)
+    return { ok: true, ...found(), runs: totalsOf(log) }
+  } catch (error) {
+    if (error instanceof Broken) return { ok: false, ...found(), runs: [], broken: error.link }
+    // Nesting that the parser itself cannot follow is the log's doing too.
+    if (!(error instanceof RangeError)) throw error
+    const broken = { stream: `line ${lineNumber}`, seq: 0, why: 'nested too deeply' }
+    return { ok: false, ...found(), runs: [], broken }
+  }
+}
+
+function main(args: readonly string[]): number {
+  const files = { type: 'string', multiple: true } as const
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { seal: files, receipt: files, jwks: { type: 'string' } },
+  })
+  const read = (file: string) => readFileSync(file, 'utf8')
+  const verdict = verifyExport(
+    positionals.flatMap((file) => read(file).split('\n')),
+    {
+      seals: (values.seal ?? []).map(read),
+      receipts: (values.receipt ?? []).map(read),
+      ...(values.jwks === undefined ? {} : { jwks: JSON.parse(read(values.jwks)) }),
+    },
+  )
+  const { ok, events, streams, runs, broken } = verdict
+  const lines = runs.map(
+    (run) =>
+      `${run.run}: ceiling ${run.ceiling}, spent ${run.spent}, reserved ${run.reserved}, left ${run.available}`,
+  )
+  const end = broken ? `broken at ${broken.stream} event ${broken.seq}: ${broken.why}` : 'all hold'
+  process.stdout.write([...lines, `${events} events, ${streams} streams: ${end}`, ''].join('\n'))
+  return ok ? 0 : 1
+}
+
+if (import.meta.main) process.exitCode = main(process.argv.slice(2))
