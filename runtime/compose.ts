@@ -296,7 +296,8 @@ function funnelDeps(parts: ToServe, app: FastifyInstance): FunnelDeps {
     agents: overrides?.agents ?? createAgents(createScriptedModel()),
     connect: ({ token, holder }) =>
       createClient({ gateway: config.gateway.url, token, holder, fetch, clock }),
-    payees: config.payees,
+    // Names only: where a payee's money goes is nothing that a model reads.
+    payees: config.payees.map(({ id, name }) => ({ id, name })),
     payeeOf,
     finish: (run, state, reason) => finishIfClosed(parts, run, state, reason),
     onFault: (error) => log(failureEntry('funnel', error)),

@@ -1,6 +1,7 @@
 /** Child processes that announce themselves with one JSON line on stdout, and that never outlive us. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { appendFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { z } from 'zod'
 import { childEnvironment } from '../config.ts'
@@ -21,6 +22,8 @@ export interface ChildSpec<T> {
   readonly file: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
+  /** Where its stderr is kept. */
+  readonly log: string
   readonly ready: z.ZodType<T>
 }
 
@@ -43,6 +46,7 @@ export async function startChild<T>(spec: ChildSpec<T>): Promise<Child<T>> {
   let complaint = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     complaint = (complaint + text).slice(-STDERR_CHARS)
+    appendFileSync(spec.log, text)
   })
   try {
     const line = await firstLine(child, READY_MS)

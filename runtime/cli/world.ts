@@ -121,6 +121,7 @@ const startRail = (dir: string) =>
     name: 'the simulated rail',
     file: RAIL,
     args: ['--data', join(dir, 'rail')],
+    log: join(dir, 'rail.log'),
     ready: railReady,
   })
 
@@ -135,6 +136,7 @@ const startStorefront = (dir: string, port: number, catalogue: string | undefine
       `http://127.0.0.1:${port}/.well-known/jwks.json`,
       ...(catalogue === undefined ? [] : ['--catalogue', catalogue]),
     ],
+    log: join(dir, 'storefront.log'),
     ready: storefrontReady,
   })
 
@@ -295,6 +297,7 @@ async function startGateway(outside: Outside): Promise<WorldGateway> {
       file: START,
       args: ['serve', '--data', dataDir, '--config', file, '--json'],
       env: { HEADGATE_RAIL_KEY_FILE: outside.rail.keyFile },
+      log: join(outside.dir, 'gateway.log'),
       ready: gatewayReady,
     })
   let child = await start()
