@@ -21,9 +21,9 @@ export type Layer = (typeof LAYERS)[number]
 
 /**
  * Which composition a case needs. `main`: no monitor, default rules. `monitored`: a scripted monitor. `ruled`: rules
- * of the operator. `late`: a clock that the case may push.
+ * of the operator. `late`: a clock that the case may push. `astray`: a rail that redirects.
  */
-export const WORLDS = ['main', 'monitored', 'ruled', 'late'] as const
+export const WORLDS = ['main', 'monitored', 'ruled', 'late', 'astray'] as const
 export type WorldName = (typeof WORLDS)[number]
 
 /** What the answer must be. `code` is the gateway's denial code, or the problem's code where no check was reached. */

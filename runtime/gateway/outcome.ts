@@ -41,6 +41,9 @@ export async function recordOutcome(
     }
     case 'unknown': {
       const reason = reasonOf(outcome.reason, 'unknown')
+      // An adapter that sees other money than was asked calls it unknown; a person must see that too, once.
+      const isOdd = reason === 'amount_differs' && payment.state !== 'unknown'
+      if (isOdd) deps.onAlarm?.({ kind: 'rail_amount', payment: id })
       return ended(ledger, id, 'markUnknown', { payment: id, reason, now })
     }
   }

@@ -12,40 +12,6 @@ async function registerWider(bench: Bench, changes: ChildChanges) {
 
 const WIDENED = { status: 403, code: 'widened' } as const
 
-/**
- * A child that stands in the store although no request could have put it there: a bug of ours in registering, or an
- * edited store. The money for it moves as in any split, so that only the gateway's own look at the chain is left.
- */
-async function smuggle(bench: Bench, parent: Held, child: Held): Promise<void> {
-  const { claims, token } = child
-  const verified = await bench.world.engine.verify(token)
-  const above = await bench.world.ledger.node(parent.claims.node)
-  if (!verified.ok || above === undefined) throw new Error('expected a chain that verifies')
-  const result = await bench.world.ledger.execute('split', {
-    child: {
-      id: claims.node,
-      run: parent.run,
-      parent: parent.claims.node,
-      path: [...above.path, claims.node],
-      kind: claims.kind,
-      label: 'smuggled',
-      currency: claims.currency,
-      ceiling: claims.ceiling,
-      expiresAtSeconds: above.expiresAtSeconds,
-      payees: claims.payees.filter((payee) => above.payees.includes(payee)),
-      holder: claims.holder,
-      ...(claims.quote === undefined ? {} : { quote: claims.quote }),
-      revocationIds: verified.token.revocationIds,
-      custody: 'outside',
-      createdAtSeconds: bench.now(),
-    },
-    nodes: claims.kind === 'planner' ? 10 : 0,
-    fanOut: 100,
-    now: bench.now(),
-  })
-  if (!result.ok) throw new Error(`expected the store to take the node, got ${result.code}`)
-}
-
 export const DEPTH_CASES: readonly AttackCase[] = [
   {
     id: 'T29',
@@ -85,7 +51,7 @@ export const DEPTH_CASES: readonly AttackCase[] = [
       const one = await bench.child(root, { ceiling: 50_000 })
       const quote = bench.quote()
       const leaf = bench.mint(one, bench.leafClaims(quote, {}))
-      await smuggle(bench, one, leaf)
+      await bench.smuggle(one, leaf)
       return bench.seen(await bench.pay(leaf, quote))
     },
   },
@@ -142,7 +108,7 @@ export const DEPTH_CASES: readonly AttackCase[] = [
       const quote = bench.quote()
       const later = root.claims.expiresAtSeconds
       const leaf = bench.mint(planner, { ...bench.leafClaims(quote, {}), expiresAtSeconds: later })
-      await smuggle(bench, planner, leaf)
+      await bench.smuggle(planner, leaf)
       return bench.seen(await bench.pay(leaf, quote))
     },
   },

@@ -33,3 +33,28 @@ export function anyPublicKey(): string {
   const { x = '' } = publicKey.export({ format: 'jwk' })
   return `ed25519/${Buffer.from(x, 'base64url').toString('hex')}`
 }
+
+/** A planner's block as text, facts and checks as we mint them, for a value that our own encoder cannot write. */
+export function planText(claims: {
+  readonly node: string
+  readonly currency: string
+  readonly ceiling: number
+  readonly holder: string
+  readonly expiresAtSeconds: number
+  readonly payees: readonly string[]
+}): string {
+  const { node, currency, ceiling, expiresAtSeconds, payees } = claims
+  const holder = Buffer.from(claims.holder, 'base64url').toString('hex')
+  const expires = new Date(expiresAtSeconds * 1000).toISOString().replace('.000Z', 'Z')
+  const list = payees.map((payee) => `"${payee}"`)
+  return [
+    `node("${node}"); kind("planner"); ceiling("${currency}", ${ceiling}); holder(hex:${holder})`,
+    `expires(${expires})`,
+    ...list.map((payee) => `payee(${payee})`),
+    'check all req_operation($value), {"delegate", "pay", "quote", "read", "search"}.contains($value)',
+    `check all req_amount($value), $value >= 0, $value <= ${ceiling}`,
+    `check all req_currency($value), $value === "${currency}"`,
+    `check all req_payee($value), {${list.join(', ')}}.contains($value)`,
+    `check all time($value), $value <= ${expires}`,
+  ].join('; ')
+}

@@ -11,6 +11,8 @@ export interface RailDesk {
   book(): Promise<BookView>
   script(rule: z.input<typeof ruleSchema>): Promise<void>
   clearScript(): Promise<void>
+  /** Sends a settled payout back, as a bank does days later. */
+  giveBack(key: string): Promise<void>
 }
 
 export function createRailDesk(url: string, key: string): RailDesk {
@@ -27,6 +29,7 @@ export function createRailDesk(url: string, key: string): RailDesk {
   return {
     book: async () => bookSchema.parse(JSON.parse(await call('GET', '/book'))),
     script: async (rule) => void (await call('POST', '/script', rule)),
+    giveBack: async (key) => void (await call('POST', `/payouts/${key}/return`)),
     clearScript: async () => void (await call('DELETE', '/script')),
   }
 }

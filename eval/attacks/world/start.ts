@@ -9,10 +9,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort, type Outside, startOutside } from '../../../runtime/cli/world.ts'
-import { compose, type GatewaySecrets, type Overrides } from '../../../runtime/compose.ts'
+import { compose, type GatewaySecrets } from '../../../runtime/compose.ts'
 import { type Config, type ConfigFile, parseConfig, Secret } from '../../../runtime/config.ts'
 import { steadyClock } from '../../../runtime/core/clock.ts'
-import type { Monitor } from '../../../runtime/core/judges.ts'
 import {
   type PrivateJwk,
   privateKeyOf,
@@ -23,6 +22,8 @@ import { CHECK_LIST, type Check } from '../../../runtime/gateway/pipeline.ts'
 import { openSqliteLedger } from '../../../runtime/ledger/sqlite.ts'
 import { newKey } from '../forge/tokens.ts'
 import type { WorldName } from '../types.ts'
+import { startAstray } from './astray.ts'
+import { createBenchMonitor, MONITOR_MS } from './bench-monitor.ts'
 import { createRailDesk, type RailDesk } from './rail-desk.ts'
 import { createWatch } from './watch.ts'
 import type { Shop, World } from './world.ts'
@@ -68,8 +69,9 @@ const jwkOf = ({ kid, key }: Shop) =>
 /** What each world's operator configured; all but the named parts are the same. */
 const POLICIES: { readonly [name in WorldName]: ConfigFile['policy'] } = {
   main: { rules: [] },
-  monitored: { rules: [{ kind: 'approval_above', id: 'big', currency: 'USD', above: 5_000 }] },
+  monitored: { rules: [{ kind: 'deny_list', id: 'not-them', payees: ['eval-other'] }] },
   late: { rules: [] },
+  astray: { rules: [] },
   ruled: {
     rules: [
       { kind: 'deny_list', id: 'no-strangers', payees: ['eval-other'] },
@@ -81,7 +83,7 @@ const POLICIES: { readonly [name in WorldName]: ConfigFile['policy'] } = {
   },
 }
 
-function configOf(scene: Scene, name: WorldName, port: number): Config {
+function configOf(scene: Scene, name: WorldName, port: number, rail?: string): Config {
   const { outside, shops, stranger } = scene
   const { config } = outside
   const ours = [...shops, stranger]
@@ -101,6 +103,7 @@ function configOf(scene: Scene, name: WorldName, port: number): Config {
         jwks: { keys: [jwkOf(shop)] },
       })),
     ],
+    ...(rail === undefined ? {} : { rail: { name: 'simulated', url: rail } }),
     policy: POLICIES[name],
     listen: { host: '127.0.0.1', port },
   }
@@ -120,16 +123,19 @@ function newSecrets(): GatewaySecrets {
 export interface WorldOptions {
   /** Instead of the nine: an ablation passes nine of which one lets everything through. */
   readonly checks?: readonly Check[]
-  readonly monitor?: Monitor
-  readonly timings?: Overrides['timings']
 }
+
+/** Short enough that a case about lateness is not late itself. */
+const TIMINGS = { monitorMs: MONITOR_MS, railMs: 500 }
 
 export async function startWorld(
   scene: Scene,
   name: WorldName,
   options: WorldOptions = {},
 ): Promise<World> {
-  const config = configOf(scene, name, await freePort())
+  const astray = name === 'astray' ? await startAstray() : undefined
+  const monitor = name === 'monitored' ? createBenchMonitor() : undefined
+  const config = configOf(scene, name, await freePort(), astray?.url)
   const secrets = newSecrets()
   const watch = createWatch()
   const log: string[] = []
@@ -147,8 +153,8 @@ export async function startWorld(
       ledger: watch.ledger(ledger),
       checks: watch.checks(options.checks ?? CHECK_LIST),
       manual: true,
-      ...(options.monitor === undefined ? {} : { monitor: options.monitor }),
-      ...(options.timings === undefined ? {} : { timings: options.timings }),
+      ...(monitor === undefined ? {} : { monitor }),
+      ...(name === 'late' || monitor ? { timings: TIMINGS } : {}),
     },
   })
   const operatorToken = secrets.operatorToken.reveal()
@@ -162,6 +168,9 @@ export async function startWorld(
     shops: scene.shops,
     stranger: scene.stranger,
     desk: scene.desk,
+    railKey: scene.outside.rail.key.reveal(),
+    ...(astray === undefined ? {} : { astray }),
+    ...(monitor === undefined ? {} : { monitor }),
     watch,
     root: secrets.root,
     ledger,
@@ -174,7 +183,10 @@ export async function startWorld(
     newLoginCode: () => headgate.newLoginCode().code,
     secrets: [operatorToken, scene.outside.rail.key.reveal()],
     log,
-    close: () => headgate.close(),
+    close: async () => {
+      await headgate.close()
+      await astray?.close()
+    },
   }
 }
 

@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto'
 import type { TokenEngine } from '../../../runtime/core/engine.ts'
 import type { Ledger } from '../../../runtime/core/ledger.ts'
 import type { WorldName } from '../types.ts'
+import type { BenchMonitor } from './bench-monitor.ts'
 import type { RailDesk } from './rail-desk.ts'
 import type { Watch } from './watch.ts'
 
@@ -28,6 +29,11 @@ export interface World {
   /** Registered like the others, but on no default mandate. */
   readonly stranger: Shop
   readonly desk: RailDesk
+  readonly railKey: string
+  /** Only where the rail sends whoever asks to another host: how often each was asked. */
+  readonly astray?: { readonly asked: number; readonly elsewhere: number }
+  /** Only in a world that has one. */
+  readonly monitor?: BenchMonitor
   readonly watch: Watch
   readonly root: { readonly id: number; readonly key: KeyObject }
   /** The store's own door, for a state that no request can bring about: a bug of ours, an edited store. */

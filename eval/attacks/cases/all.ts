@@ -1,0 +1,29 @@
+/** Every case, in the order of the layers; and those of the public list that this runner has nothing to try on. */
+import type { AttackCase } from '../types.ts'
+import { LEDGER_CASES } from './ledger.ts'
+import { MONITOR_CASES } from './monitor.ts'
+import { ACT_CASES } from './operator-acts.ts'
+import { DOOR_CASES } from './operator-doors.ts'
+import { RAIL_CASES } from './rail.ts'
+import { BODY_CASES } from './request-body.ts'
+import { QUOTE_CASES } from './request-quote.ts'
+import { VALUE_CASES } from './request-values.ts'
+import { CHAIN_CASES } from './token-chain.ts'
+import { DEPTH_CASES } from './token-depth.ts'
+import { GRAMMAR_CASES } from './token-grammar.ts'
+import { HOLDER_CASES } from './token-holder.ts'
+
+export const CASES: readonly AttackCase[] = [
+  ...CHAIN_CASES,
+  ...GRAMMAR_CASES,
+  ...HOLDER_CASES,
+  ...DEPTH_CASES,
+  ...BODY_CASES,
+  ...VALUE_CASES,
+  ...QUOTE_CASES,
+  ...LEDGER_CASES,
+  ...MONITOR_CASES,
+  ...DOOR_CASES,
+  ...ACT_CASES,
+  ...RAIL_CASES,
+]

@@ -1,0 +1,212 @@
+/** Attacks on what operators decide and on what is left of it: approvals, holds, freezes, the log. */
+import { createHash } from 'node:crypto'
+import { verifyExport } from '../../../runtime/audit/verify.ts'
+import { LIMITS } from '../../../runtime/core/limits.ts'
+import type { AttackCase } from '../types.ts'
+import type { Bench } from '../world/bench.ts'
+import { approve, decide, holdOf } from './people.ts'
+
+const HELD = { mandate: { approvalAbove: 500 } } as const
+
+async function exportOf(bench: Bench, path: string): Promise<readonly string[]> {
+  const answer = bench.must(await bench.operator(path), 200)
+  return answer.text.split('\n').filter((line) => line !== '')
+}
+
+const keysOf = async (bench: Bench) =>
+  JSON.parse((await bench.plain({ method: 'GET', path: '/.well-known/jwks.json' })).text)
+
+/** A run with one settled payment, its log, and its receipt as somebody else would have kept it. */
+async function settledRun(bench: Bench) {
+  const { root, quote, leaf } = await bench.purchase()
+  const { body } = bench.must(await bench.pay(leaf, quote), 200)
+  const log = await exportOf(bench, `/audit?run=${root.run}`)
+  const verdict = verifyExport(log)
+  bench.claim(verdict.ok, `expected the log to verify, broken: ${verdict.broken?.why}`)
+  return { root, leaf, log, receipt: String(body.receipt) }
+}
+
+const DETECTED = { status: 200, code: 'detected' } as const
+
+export const ACT_CASES: readonly AttackCase[] = [
+  {
+    id: 'O05',
+    layer: 'operator',
+    goal: 'Change what the log says',
+    method: 'One amount in one line is edited, with the line’s own hash made right again',
+    expected: DETECTED,
+    run: async (bench) => {
+      const { log } = await settledRun(bench)
+
+      const edited = log.map((line) => {
+        const { body } = JSON.parse(line) as { body: string }
+        if (!body.includes('"type":"settled"')) return line
+        const changed = body.replaceAll('1000', '1')
+        const hash = createHash('sha256').update(changed).digest('base64url')
+        return JSON.stringify({ hash, body: changed })
+      })
+      const { ok, broken } = verifyExport(edited)
+      bench.claim(!ok && broken !== undefined, 'expected the verifier to name the edited line')
+      return { ...DETECTED, moved: [bench.move()] }
+    },
+  },
+  {
+    id: 'O06',
+    layer: 'operator',
+    goal: 'Make the last events of a run disappear',
+    method: 'The tail of the log is cut off; a receipt was kept elsewhere',
+    expected: DETECTED,
+    run: async (bench) => {
+      const { leaf, log, receipt } = await settledRun(bench)
+      const jwks = await keysOf(bench)
+      const whole = verifyExport(log, { receipts: [receipt], jwks })
+      bench.claim(whole.ok, `expected the whole log to verify, broken: ${whole.broken?.why}`)
+      const isLast = (line: string) =>
+        line.includes(leaf.claims.node) && line.includes('\\"type\\":\\"settled\\"')
+      const cut = log.filter((line) => !isLast(line))
+      bench.claim(cut.length === log.length - 1, 'expected one line to be cut')
+      bench.claim(!verifyExport(cut, { receipts: [receipt], jwks }).ok, 'expected the cut to show')
+      return { ...DETECTED, moved: [bench.move()] }
+    },
+  },
+  {
+    id: 'O07',
+    layer: 'operator',
+    goal: 'Put yesterday’s log in the place of today’s',
+    method: 'A whole older export, beside a receipt of a payment that came later',
+    expected: DETECTED,
+    run: async (bench) => {
+      const { root, log } = await settledRun(bench)
+      const quote = bench.quote({ amount: 2_000 })
+      const leaf = await bench.leaf(root, quote, { amount: 2_000 })
+      const { body } = bench.must(await bench.pay(leaf, quote), 200)
+      const jwks = await keysOf(bench)
+      const old = verifyExport(log, { receipts: [String(body.receipt)], jwks })
+      bench.claim(!old.ok, 'expected the older log not to hold the later receipt')
+      return { ...DETECTED, moved: [bench.move(), bench.move({ amount: 2_000 })] }
+    },
+  },
+  {
+    id: 'O08',
+    layer: 'operator',
+    goal: 'Use one approval for another payment',
+    method: 'An approval is given and used; its id is then given the other payment’s digest',
+    expected: { status: 202, code: 'approval_required', verdict: 'hold' },
+    guards: ['policy'],
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase(HELD)
+      const first = await holdOf(bench, leaf, quote)
+      await approve(bench, first)
+      bench.must(await bench.pay(leaf, quote), 200)
+      const other = bench.quote()
+      const next = await bench.leaf(root, other)
+      const second = await holdOf(bench, next, other)
+      const crossed = { id: first.id, digest: second.digest }
+      bench.must(await decide(bench, crossed, 'approve'), 409)
+      bench.must(await decide(bench, first, 'approve'), 200)
+      return bench.seen(await bench.pay(next, other), [bench.move()])
+    },
+  },
+  {
+    id: 'O09',
+    layer: 'operator',
+    goal: 'Have a person approve something else than was shown',
+    method: 'The approve call names a digest that is not the card’s',
+    expected: { status: 409, code: 'conflict' },
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase(HELD)
+      const { id } = await holdOf(bench, leaf, quote)
+      const seen = bench.seen(await decide(bench, { id, digest: 'A'.repeat(43) }, 'approve'))
+      bench.must(await bench.pay(leaf, quote), 202, 'approval_required')
+      return seen
+    },
+  },
+  {
+    id: 'O13',
+    layer: 'operator',
+    goal: 'Tire the person into approving',
+    method: 'More held payments in one run than a person may be asked about',
+    expected: { status: 403, code: 'policy', verdict: 'deny' },
+    run: async (bench) => {
+      const root = await bench.run(HELD.mandate)
+      const one = async () => {
+        const quote = bench.quote()
+        return bench.pay(await bench.leaf(root, quote), quote)
+      }
+      for (let open = 0; open < LIMITS.openHolds; open += 10) {
+        const answers = await Promise.all(Array.from({ length: 10 }, one))
+        for (const answer of answers) bench.must(answer, 202, 'approval_required')
+      }
+      return bench.seen(await one())
+    },
+  },
+  {
+    id: 'O14',
+    layer: 'operator',
+    goal: 'Have silence taken for a yes',
+    method: 'Nobody answers for longer than a hold lives; then the yes comes',
+    expected: { status: 409, code: 'closed' },
+    world: 'late',
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase(HELD)
+      const hold = await holdOf(bench, leaf, quote)
+      bench.world.pushClock((LIMITS.holdSeconds + 1) * 1_000)
+      const seen = bench.seen(await decide(bench, hold, 'approve'))
+      bench.must(await bench.pay(leaf, quote), 202, 'approval_required')
+      return seen
+    },
+  },
+  {
+    id: 'O14b',
+    layer: 'operator',
+    goal: 'Ask again until somebody says yes',
+    method: 'A payment that a person refused is sent again',
+    expected: { status: 403, code: 'policy', verdict: 'deny' },
+    guards: ['policy'],
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase(HELD)
+      bench.must(await decide(bench, await holdOf(bench, leaf, quote), 'refuse'), 200)
+      return bench.seen(await bench.pay(leaf, quote))
+    },
+  },
+  {
+    id: 'O19',
+    layer: 'operator',
+    goal: 'Find a secret in what the gateway wrote',
+    method:
+      'The whole log, its operator’s log and refusals are read for tokens, proofs, keys and quotes',
+    expected: { status: 200 },
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      const path = '/payments'
+      const proof = bench.proof(leaf, { path })
+      bench.must(await bench.pay(leaf, quote, { headers: [['DPoP', proof]] }), 200)
+      const replayed = await bench.pay(leaf, quote, { headers: [['DPoP', proof]] })
+      const refused = await bench.pay(leaf, bench.quote())
+      const { d = '?' } = leaf.holder.export({ format: 'jwk' })
+      const secrets = [...bench.world.secrets, root.token, leaf.token, proof, quote, d]
+      const log = (await exportOf(bench, '/audit')).join('\n')
+      const written = [log, bench.world.log.join('\n'), replayed.text, refused.text]
+      const isClean = written.every((text) => secrets.every((secret) => !text.includes(secret)))
+      bench.claim(isClean, 'expected no secret in anything that was written')
+      return { status: 200, moved: [bench.move()] }
+    },
+  },
+  {
+    id: 'O22',
+    layer: 'operator',
+    goal: 'Pay after the stop was acknowledged',
+    method: 'The whole gateway is frozen, and a leaf that was ready pays',
+    expected: { status: 403, code: 'frozen', verdict: 'deny' },
+    guards: ['standing'],
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      bench.must(await bench.operator('/freeze', { method: 'POST' }), 200)
+      try {
+        return bench.seen(await bench.pay(leaf, quote))
+      } finally {
+        bench.must(await bench.operator('/resume', { method: 'POST' }), 200)
+      }
+    },
+  },
+]
