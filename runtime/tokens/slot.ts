@@ -44,11 +44,10 @@ export class Slot {
       name: 'headgate-tokens',
       env: {},
       execArgv: ['--disable-warning=ExperimentalWarning'],
+      // Captured and not read: reading would keep the process alive, and what stays unread is a line or two.
       stdout: true,
       stderr: true,
     })
-    this.#worker.stdout.resume()
-    this.#worker.stderr.resume()
     const boot = setTimeout(() => this.end(), bootMs)
     this.#worker.on('message', (message: FromWorker) => {
       clearTimeout(boot)
