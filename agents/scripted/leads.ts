@@ -43,17 +43,17 @@ export interface Lead {
   readonly hasSubject: boolean
 }
 
-const pass = (
-  tokens: readonly Token[],
-  at: number,
-  list: readonly (readonly string[])[],
-): number => {
+/** Fillers in a row: nobody says more of them before a thing. */
+const MOST_FILLERS = 12
+
+function pass(tokens: readonly Token[], at: number, list: readonly (readonly string[])[]): number {
   let next = at
-  for (;;) {
+  for (let i = 0; i < MOST_FILLERS; i += 1) {
     const found = phraseAt(tokens, next, list)
     if (found === undefined) return next
     next = found
   }
+  return next
 }
 
 /** Everything at `at` that leads in to a thing. */

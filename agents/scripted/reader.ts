@@ -225,6 +225,10 @@ export class Reader {
       this.pending.adjectives.push(...words)
       return
     }
+    if (words.length === 0) {
+      this.modify(segment)
+      return
+    }
     const measure = quantity?.kind === 'quantity' ? (quantity.measure ?? '') : ''
     const problem = leftover(words)
     if (problem !== undefined) this.problem(problem)

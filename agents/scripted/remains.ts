@@ -4,7 +4,7 @@ import { readDecimal } from './numbers.ts'
 import { phraseAt, phrases } from './phrases.ts'
 import { quantityAt } from './quantities.ts'
 import type { Segment } from './segments.ts'
-import { endsInThing, headOf, isQuality, stem } from './stems.ts'
+import { endsInThing, isQuality, knownIn, stem } from './stems.ts'
 import { type Token, textOf } from './tokens.ts'
 
 export const BEING = phrases(
@@ -18,7 +18,7 @@ const TRAILING = new Set(
 
 export const isArticle = (word: Token): boolean => ['a', 'an', 'the'].includes(word.low)
 
-export const isKnown = (words: readonly Token[]): boolean => headOf(textOf(words)) !== undefined
+export const isKnown = (words: readonly Token[]): boolean => knownIn(textOf(words)) !== undefined
 
 export const pastBeing = (words: readonly Token[], at: number): number =>
   phraseAt(words, at, BEING) ?? at

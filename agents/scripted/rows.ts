@@ -1,6 +1,6 @@
 /** The shape of a task on the page: headings, bullets, numbering, indentation, tables, plain rows and prose. */
 import { startsAsItem } from './quantities.ts'
-import { headOf } from './stems.ts'
+import { knownIn } from './stems.ts'
 import { tokenise } from './tokens.ts'
 
 /** One row to read, and where it stands. */
@@ -31,7 +31,7 @@ interface Heading {
   hasBullets: boolean
 }
 
-const BULLET = /^(?:[-*•◦▪‣+—–]|\d{1,3}[.)]|\(?[a-z]\)|☐|☑|✓)\s+(?:\[[ xX]?\]\s*)?/
+const BULLET = /^(?:[-*•◦▪‣+—–]|\[[ xX]?\]|\d{1,3}[.)]|\(?[a-z]\)|☐|☑|✓)\s+(?:\[[ xX]?\]\s*)?/
 const RULE = /^[-=*_—]{2,}$|^\|?[\s:|—-]+\|?$/
 /** Below the head of a table: what stands above it names columns. */
 const TABLE_RULE = /^\|?\s*:?-{2,}:?\s*\|[\s:|-]*$/
@@ -40,7 +40,9 @@ const CLOSING =
 
 /** A row that only leads in to a list is no heading. */
 const LEADS_IN =
-  /\b(?:need|needs|want|buy|order|purchase|get|following|list|items?|below|require|required|shopping|procure|things|like)\b/i
+  /\b(?:need|needs|want|wants|buy|order|purchase|get|following|below|require|required|procure|would like)\b|^(?:.*\b)?(?:list|items?|things|shopping)$/i
+
+const isLeadIn = (name: string): boolean => LEADS_IN.test(name) && !/^\S+ things$/i.test(name)
 
 function rawRows(text: string): readonly RawRow[] {
   const rows: RawRow[] = []
@@ -99,13 +101,22 @@ function joined(rows: readonly RawRow[]): readonly RawRow[] {
 }
 
 const OPEN_END =
-  /(?:,|\b(?:and|or|of|the|a|an|with|for|in|to|from|at|than|them|most|under|max|plus|no|not))$/i
+  /(?:,|\b(?:and|or|of|the|a|an|with|for|in|to|from|at|than|them|most|under|max|plus|no|not|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen))$/i
 
 function continues(last: RawRow, row: RawRow): boolean {
   if (last.text.includes('|') || row.text.includes('|')) return false
   if (last.isBullet) return row.indent > last.indent && !/[:]$/.test(row.text)
   if (OPEN_END.test(last.text)) return true
+  if (looksLikeItem(last.text) || looksLikeItem(row.text)) return false
   return last.text.length >= 60 && /^[\p{Ll}]/u.test(row.text) && !/[.!?;:]$/.test(last.text)
+}
+
+const COUNT_MARK = /(?:^|\s)x ?\d|\(\d+\)|: ?\d|, ?\d+ (?:pcs|pieces)/
+
+/** A row of its own in a list without bullets: it begins with a number, a thing or a count. */
+function looksLikeItem(text: string): boolean {
+  const [start = ''] = text.split(/[,(:;]/)
+  return startsAsItem(tokenise(text)) || isThing(start) || COUNT_MARK.test(text)
 }
 
 /** Rows of one paragraph of which most begin like things to buy are a list. */
@@ -128,7 +139,7 @@ function listFlags(rows: readonly RawRow[]): readonly boolean[] {
 }
 
 const isThing = (text: string): boolean =>
-  text.split(/\s+/).length <= 6 && !/[.?!]$/.test(text) && headOf(text) !== undefined
+  text.split(/\s+/).length <= 6 && !/[.?!]$/.test(text) && knownIn(text) !== undefined
 
 class Outline {
   readonly stack: Heading[] = []
@@ -182,7 +193,7 @@ export function rowsOf(text: string): readonly Row[] {
       outline.push(heading)
       return
     }
-    if (row.text.endsWith(':') && LEADS_IN.test(row.text)) return
+    if (row.text.endsWith(':') && isLeadIn(row.text.slice(0, -1))) return
     const path = outline.pathOf(row)
     const isList = row.isBullet || path.length > 0 || flags[i] === true
     rows.push({ text: row.text, indent: row.indent, isBullet: row.isBullet, isList, path })
@@ -195,9 +206,9 @@ function headingOf(row: RawRow, next: RawRow | undefined): Heading | undefined {
   const base = { name, level: row.level, indent: row.indent, hasBullets: false }
   if (name === '') return undefined
   if (row.level > 0) return { ...base, kind: 'hash' }
-  if (row.text.endsWith(':')) return LEADS_IN.test(name) ? undefined : { ...base, kind: 'colon' }
+  if (row.text.endsWith(':')) return isLeadIn(name) ? undefined : { ...base, kind: 'colon' }
   if (next === undefined || !next.isBullet || !isBareName(row.text)) return undefined
-  if (!row.isBullet) return LEADS_IN.test(name) ? undefined : { ...base, kind: 'colon' }
+  if (!row.isBullet) return isLeadIn(name) ? undefined : { ...base, kind: 'colon' }
   const isParent = next.indent > row.indent && startsAsItem(tokenise(next.text))
   return isParent ? { ...base, kind: 'bullet' } : undefined
 }

@@ -45,6 +45,9 @@ const OPEN = new Set(['(', '['])
 const CLOSE = new Set([')', ']'])
 const KEPT_MARKS = new Set(['%', '#', '°', '/', '+', '=', '-', '.', '*', "'"])
 
+/** Words of one thing: more are a text that is no list. */
+const MOST_WORDS = 60
+
 class Cutter {
   readonly tokens: readonly Token[]
   readonly context: SegmentContext
@@ -110,13 +113,25 @@ class Cutter {
       this.current.wishes.push(wish.text)
       return wish.next
     }
+    if (this.takesBackAt(at)) {
+      this.cut('comma')
+      this.current.words.push(token)
+      return at + 1
+    }
     if (token.low === 'or' && this.isChoiceAt(at + 1)) this.choice(at)
     if ((token.low === 'and' || token.low === 'plus') && this.splitsAt(at + 1)) {
       this.cut('and')
       return at + 1
     }
     this.current.words.push(token)
+    if (this.current.words.length > MOST_WORDS) this.tooLong()
     return at + 1
+  }
+
+  tooLong(): void {
+    const said = textOf(this.current.words.slice(0, 6))
+    this.context.problem(`"${said} …" is too long for one thing: write each thing on a line`)
+    this.cut('comma')
   }
 
   limit(found: LimitFound): number {
@@ -202,6 +217,9 @@ class Cutter {
   /** Whether an `and` before `at` parts two things rather than naming one, as in `black and white printer`. */
   splitsAt(at: number): boolean {
     const rest = this.tokens
+    for (let back = 2; back <= 5; back += 1) {
+      if ((wordNumberAt(rest, at - back)?.next ?? 0) > at) return false
+    }
     const lead = leadAt(rest, at)
     const isPhrase = lead.isAsked || lead.isNegated || negationAt(rest, at) !== undefined
     const start = rest[at]?.low === 'also' ? at + 1 : at
@@ -216,6 +234,14 @@ class Cutter {
     const isThing = (tokens: readonly Token[]) => endsInThing(tokens.map((word) => word.raw))
     if (isThing(left)) return isThing(right) || this.done.length > 0
     return this.done.length > 0 && !isThing(right)
+  }
+
+  /** `desks but no chairs`, `desks except lamps`. */
+  takesBackAt(at: number): boolean {
+    const low = this.tokens[at]?.low ?? ''
+    if (this.current.words.length === 0) return false
+    if (['except', 'excluding'].includes(low)) return true
+    return low === 'but' && negationAt(this.tokens, at + 1) !== undefined
   }
 
   isChoiceAt(at: number): boolean {

@@ -2,11 +2,14 @@
 import {
   CATEGORIES,
   type Category,
+  CONTAINERS,
   FEATURES,
   OTHER,
   QUALITIES,
   QUALITY_ENDING,
+  SAME_QUALITY,
   SYNONYMS,
+  TAIL_WORDS,
 } from './lexicon.ts'
 
 const IRREGULAR: Readonly<Record<string, string>> = {
@@ -75,12 +78,50 @@ function knownEndingAt(parts: readonly string[], end: number): KnownThing | unde
 }
 
 /** The words of a phrase that name the thing itself: before `for`, `with`, a bracket or a comma. */
-export const mainPart = (text: string): string =>
-  text.split(/\s(?:for|with|without|in|to|that|which|made|from|on|under)\s|[,(|:;]|\s[-–—]\s/)[0] ??
-  text
+export function mainPart(text: string): string {
+  const cut = text.split(
+    /\s(?:for|with|without|in|that|which|made|from|on|under|per|up to)\s|[,(|:;<[]|\s[-–—]\s/,
+  )
+  const main = (cut[0] ?? text).trim()
+  const [before, after] = main.split(/ of (?:the |our )?(.+)/)
+  if (before === undefined || after === undefined) return main
+  if (CONTAINERS.has(before.split(' ').pop()?.toLowerCase() ?? '')) return after
+  const parts = stems(before)
+  return knownEndingAt(parts, parts.length) === undefined ? main : before
+}
 
-/** The thing that a phrase is about: the last known noun of its main part, as English puts the head last. */
-export function headOf(text: string): KnownThing | undefined {
+const SPEC_WORD = /\d|^\p{Lu}{1,2}$/u
+
+/** A phrase’s words up to its head: sizes, colours and `set` at the end are dropped. */
+function headWords(text: string): readonly string[] {
+  const words = mainPart(text).match(WORD) ?? []
+  let end = words.length
+  for (; end > 1; end -= 1) {
+    const word = words[end - 1] ?? ''
+    const isKnown = knownEndingAt(words.slice(0, end).map(stem), end) !== undefined
+    if (isKnown) break
+    const isIdle = SPEC_WORD.test(word) || TAIL_WORDS.has(word.toLowerCase()) || isQuality(word)
+    if (!isIdle) break
+  }
+  return words.slice(0, end).map(stem)
+}
+
+export interface Head {
+  readonly noun: string
+  readonly isKnown: boolean
+}
+
+/** The thing that a phrase is about: its last word that is not a size or a colour, as English puts the head last. */
+export function headOf(text: string): Head | undefined {
+  const words = headWords(text)
+  const known = knownEndingAt(words, words.length)
+  const last = words[words.length - 1]
+  if (known !== undefined) return { noun: known.noun, isKnown: true }
+  return last === undefined ? undefined : { noun: last, isKnown: false }
+}
+
+/** The last known thing anywhere in the main part: for grouping, where an unknown last word should not hide it. */
+export function knownIn(text: string): KnownThing | undefined {
   const parts = stems(mainPart(text))
   for (let end = parts.length; end > 0; end -= 1) {
     const known = knownEndingAt(parts, end)
@@ -89,13 +130,34 @@ export function headOf(text: string): KnownThing | undefined {
   return undefined
 }
 
+/** All words of a text as stems, and of `sit-stand` and `Wi-Fi` also the parts and the parts joined. */
+export function wordSet(text: string): ReadonlySet<string> {
+  const all = new Set(stems(text))
+  for (const word of [...all]) {
+    if (!word.includes('-')) continue
+    all.add(word.replaceAll('-', ''))
+    for (const part of word.split('-')) if (part !== '') all.add(stem(part))
+  }
+  return all
+}
+
+/** Whether a set of words holds a word, another name for it, or all parts of it. */
+export function holds(words: ReadonlySet<string>, word: string): boolean {
+  if ([...wordsLike(word)].some((like) => words.has(like))) return true
+  const parts = word.split('-').filter((part) => part !== '')
+  return parts.length > 1 && parts.every((part) => words.has(stem(part)))
+}
+
 /** True when a phrase ends with a known thing. */
 export const endsInThing = (words: readonly string[]): boolean => {
   const parts = words.flatMap((word) => stems(word))
   return knownEndingAt(parts, parts.length) !== undefined
 }
 
-export const categoryOf = (text: string): Category => headOf(text)?.category ?? OTHER
+export const categoryOf = (text: string): Category => {
+  const head = headWords(text)
+  return knownEndingAt(head, head.length)?.category ?? knownIn(text)?.category ?? OTHER
+}
 
 /** `27-inch`, `4-port`, `120x60`: a number and what it measures. */
 const SPEC = /^\d[\d.,x]*-?\p{L}/u
@@ -107,10 +169,27 @@ export const isQuality = (word: string): boolean => {
   )
 }
 
-const SAME = new Map<string, Set<string>>()
-for (const group of SYNONYMS) {
-  const all = group.map((noun) => stems(noun).join(' '))
-  for (const noun of all) SAME.set(noun, new Set([...(SAME.get(noun) ?? []), ...all]))
+const grouped = (
+  groups: readonly (readonly string[])[],
+): ReadonlyMap<string, ReadonlySet<string>> => {
+  const same = new Map<string, Set<string>>()
+  for (const group of groups) {
+    const all = group.map((noun) => stems(noun).join(' '))
+    for (const noun of all) same.set(noun, new Set([...(same.get(noun) ?? []), ...all]))
+  }
+  return same
 }
 
-export const sameThing = (a: string, b: string): boolean => a === b || SAME.get(a)?.has(b) === true
+const THINGS = grouped(SYNONYMS)
+const SAME_QUALITIES = grouped(SAME_QUALITY)
+
+/** Two heads that mean the same: equal, synonyms, or one the plain form of the other (`table`, `meeting table`). */
+export function sameThing(a: string, b: string): boolean {
+  if (a === b || THINGS.get(a)?.has(b) === true) return true
+  const isPlain = !a.includes(' ') || !b.includes(' ')
+  return isPlain && a.split(' ').pop() === b.split(' ').pop()
+}
+
+/** A word and what else it is called, as stems. */
+export const wordsLike = (word: string): ReadonlySet<string> =>
+  SAME_QUALITIES.get(word) ?? THINGS.get(word) ?? new Set([word])

@@ -40,6 +40,9 @@ export type TaskReading =
 const NOTHING =
   'found nothing to buy in the task: write one thing per line with its number, such as "12 x desk lamp, at most 40 each"'
 
+/** Headings below headings: as many as `#` can write. */
+const MOST_LEVELS = 6
+
 /** Reads a task; the same words always give the same lines. */
 export function readTask(task: string, currency: Currency): TaskReading {
   const reader = new Reader(currency)
@@ -50,13 +53,24 @@ export function readTask(task: string, currency: Currency): TaskReading {
     for (const statement of statementsOf(row, path, row.indent > indent)) reader.read(statement)
     indent = row.indent
   }
-  const lines = reader.wanted().map(finished)
+  const lines = inOrder(reader.wanted().map(finished), 0)
   const [problem] = reader.problems
   if (problem !== undefined) return { kind: 'unreadable', reason: `${problem}.` }
   if (lines.length === 0) return { kind: 'unreadable', reason: `${NOTHING}.` }
   const most = reader.cap
   const caps = headings.caps
   return { kind: 'lines', lines, caps, ...(most === undefined ? {} : { most }) }
+}
+
+/** As a tree is written: what stands directly under a heading before what stands under headings below it. */
+function inOrder(lines: readonly TaskLine[], depth: number): readonly TaskLine[] {
+  const own = lines.filter((line) => line.path.length === depth)
+  const below = new Map<string, TaskLine[]>()
+  for (const line of lines) {
+    const name = line.path[depth]
+    if (name !== undefined) below.set(name, [...(below.get(name) ?? []), line])
+  }
+  return [...own, ...[...below.values()].flatMap((group) => inOrder(group, depth + 1))]
 }
 
 function finished(draft: TaskLine): TaskLine {
@@ -88,7 +102,7 @@ class Headings {
       names.push(name)
       if (most !== undefined) this.cap([...names], most)
     }
-    return names
+    return names.slice(0, MOST_LEVELS)
   }
 
   private cap(path: readonly string[], most: Minor): void {

@@ -82,6 +82,8 @@ export interface PlanRequest {
   readonly payees: readonly { readonly id: PayeeId; readonly name: string }[]
   /** On a second round: what became of the parts, as typed fields only. */
   readonly outcomes?: readonly PartOutcome[]
+  /** On a second round: what the first one used up, so that a limit for the whole task still holds. */
+  readonly used?: Minor
   /** Why the planner's last answer was not accepted, in our words; asked again once with it. */
   readonly objection?: string
 }

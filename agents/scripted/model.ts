@@ -1,0 +1,44 @@
+/**
+ * The scripted model: the default engine. It needs no key and no network, answers the same request always the
+ * same way, and really reads what it is given: tasks in words, listings, offers.
+ */
+import type { Model, ModelAnswer, ModelRequest } from '../../runtime/core/agents.ts'
+import { Fault } from '../../runtime/core/errors.ts'
+import { check } from '../ask.ts'
+import { chooseInputSchema, lookInputSchema, planInputSchema } from '../shapes.ts'
+import { chooseOffer } from './choose.ts'
+import { picksFor, searchesFor } from './look.ts'
+import { planTask } from './plan.ts'
+
+const NAME = 'scripted-1'
+
+/** A `Model` for the planner, the looker and the chooser. Throws Fault `model_failed` for any other role. */
+export function createScriptedModel(): Model {
+  return {
+    engine: 'scripted',
+    async ask<T>(request: ModelRequest<T>): Promise<ModelAnswer<T>> {
+      request.signal.throwIfAborted()
+      const value = check(
+        request.schema,
+        answer(request),
+        'the scripted engine answered out of shape',
+      )
+      return { value, usage: { inputTokens: 0, outputTokens: 0 }, model: NAME }
+    },
+  }
+}
+
+function answer({ role, input }: ModelRequest<unknown>): unknown {
+  switch (role) {
+    case 'planner':
+      return planTask(check(planInputSchema, input, 'expected a planner’s input'))
+    case 'looker': {
+      const look = check(lookInputSchema, input, 'expected a looker’s input')
+      return look.stage === 'search' ? searchesFor(look) : picksFor(look)
+    }
+    case 'chooser':
+      return chooseOffer(check(chooseInputSchema, input, 'expected a chooser’s input'))
+    case 'monitor':
+      throw new Fault('model_failed', 'the scripted engine is no monitor', { retryable: false })
+  }
+}
