@@ -39,13 +39,11 @@ export interface Thread {
   onEnd(listener: (cause?: unknown) => void): void
 }
 
-function spawnWorker(workerData: WorkerOptions): Thread {
-  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+export const startWorker = (workerData: WorkerOptions): Worker =>
+  new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
     workerData,
     execArgv: ['--disable-warning=ExperimentalWarning'],
   })
-  return threadOf(worker)
-}
 
 /** A worker as the store's thread. */
 export function threadOf(worker: Worker): Thread {
@@ -65,7 +63,8 @@ export function threadOf(worker: Worker): Thread {
  * process has it open, `store_unavailable` where it cannot be written.
  */
 export async function openSqliteLedger(options: SqliteLedgerOptions): Promise<Ledger> {
-  const { path, organisation, lockMs = 1_000, maxPages, spawn = spawnWorker } = options
+  const { path, organisation, lockMs = 1_000, maxPages } = options
+  const { spawn = (workerData) => threadOf(startWorker(workerData)) } = options
   const thread = spawn({
     path,
     organisation,
