@@ -100,10 +100,11 @@ export async function startOutside(options: OutsideOptions): Promise<Outside> {
     await Promise.all(children.splice(0).map((child) => child.stop()))
   }
   try {
-    const rail = await startRail(dir)
-    children.push(rail)
-    const storefront = await startStorefront(dir, port, options.catalogue)
-    children.push(storefront)
+    const [rail, storefront] = await startBoth(
+      startRail(dir),
+      startStorefront(dir, port, options.catalogue),
+      children,
+    )
     const principal = { id: WORLD_PRINCIPAL, key: ownKey(join(dir, 'principal.jwk')) }
     const { merchants } = storefront.ready
     const config = configOf({ ...options, rail: rail.ready.url, merchants, principal })
@@ -114,6 +115,17 @@ export async function startOutside(options: OutsideOptions): Promise<Outside> {
     await close()
     throw error
   }
+}
+
+/** Both at once; whichever started is in `children` even if the other did not. */
+async function startBoth<A, B>(
+  first: Promise<Child<A>>,
+  second: Promise<Child<B>>,
+  children: Child<unknown>[],
+): Promise<[Child<A>, Child<B>]> {
+  for (const each of [first, second]) each.then((child) => children.push(child)).catch(() => {})
+  await Promise.allSettled([first, second])
+  return [await first, await second]
 }
 
 const startRail = (dir: string) =>
@@ -256,6 +268,8 @@ export interface World extends Outside {
 
 export interface WorldOptions extends Partial<OutsideOptions> {
   readonly clock: Clock
+  /** A program to start in the place of `headgate serve`; it is given the same arguments. */
+  readonly entry?: string
 }
 
 /** Starts everything. Without `dir` it lives in a temporary folder that `close` removes. */
@@ -268,7 +282,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   let outside: Outside | undefined
   try {
     outside = await startOutside({ ...options, dir, port })
-    const gateway = await startGateway(outside)
+    const gateway = await startGateway(outside, options.entry ?? START)
     const { close } = outside
     return {
       ...outside,
@@ -286,7 +300,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   }
 }
 
-async function startGateway(outside: Outside): Promise<WorldGateway> {
+async function startGateway(outside: Outside, entry: string): Promise<WorldGateway> {
   const dataDir = join(outside.dir, 'gateway')
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = join(dataDir, 'headgate.json')
@@ -294,7 +308,7 @@ async function startGateway(outside: Outside): Promise<WorldGateway> {
   const start = () =>
     startChild({
       name: 'the gateway',
-      file: START,
+      file: entry,
       args: ['serve', '--data', dataDir, '--config', file, '--json'],
       env: { HEADGATE_RAIL_KEY_FILE: outside.rail.keyFile },
       log: join(outside.dir, 'gateway.log'),

@@ -20,6 +20,9 @@ export type LeafEnd =
 /** Holds that one payment may run into, one after another, before it counts as refused. */
 const MOST_HOLDS = 5
 
+/** Released because the rail never saw the payment, not because it said no: a fresh quote is worth a try. */
+const NEVER_MOVED: ReadonlySet<string> = new Set(['not_sent', 'absent_at_rail', 'never_submitted'])
+
 export async function payLeaf(walk: Walk, leaf: NodeRecord, quote: string): Promise<LeafEnd> {
   const client = await connectAs(walk, leaf.id)
   let holds = 0
@@ -91,7 +94,8 @@ async function ended(walk: Walk, answer: PaymentAnswer): Promise<LeafEnd> {
       return { kind: 'settled', payment, receipt: answer.receipt ?? '' }
     }
     if (payment?.state === 'released') {
-      return { kind: 'refused', code: payment.reason ?? 'declined' }
+      const code = payment.reason ?? 'declined'
+      return NEVER_MOVED.has(code) ? { kind: 'requote' } : { kind: 'refused', code }
     }
     if (walk.clock.nowMs() >= untilMs) throw new BranchEnded('outcome_unknown')
     await walk.change(walk.bounds.pauseMs)

@@ -1,0 +1,39 @@
+/**
+ * `headgate serve` with short waits, for tests that kill it: the same gateway over the same data folder, only that a
+ * rail call must begin and end within fractions of a second, so that an unanswered one is asked about soon.
+ */
+import { parseArgs } from 'node:util'
+import { openDataDir } from '../../runtime/cli/data-dir.ts'
+import { compose } from '../../runtime/compose.ts'
+import { readConfig, readEnvironment } from '../../runtime/config.ts'
+
+const { values } = parseArgs({
+  options: {
+    data: { type: 'string', default: '' },
+    config: { type: 'string', default: '' },
+    json: { type: 'boolean' },
+  },
+  allowPositionals: true,
+})
+
+const QUICK = { submitStartMs: 300, railMs: 1_500 }
+
+const data = openDataDir(values.data)
+const { railKey } = readEnvironment().secrets
+const headgate = await compose({
+  config: readConfig(values.config),
+  secrets: data,
+  store: data.store,
+  ...(railKey === undefined ? {} : { railKey }),
+  overrides: { timings: QUICK, delays: { ...QUICK, visibilityMs: 700, everyMs: 250 } },
+  log: (entry) => process.stderr.write(`${JSON.stringify(entry)}\n`),
+})
+const { url, local } = headgate
+process.stdout.write(`${JSON.stringify({ url, local, pid: process.pid })}\n`)
+
+const stop = async () => {
+  await headgate.close()
+  data.close()
+  process.exit(0)
+}
+process.once('SIGTERM', stop).once('disconnect', stop)
