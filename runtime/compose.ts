@@ -4,7 +4,7 @@
  * file that knows agents. Parts start in the order in which they need each other and end in the opposite one.
  */
 
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { createAgents } from '../agents/agents.ts'
@@ -18,7 +18,6 @@ import type { TokenEngine } from './core/engine.ts'
 import { Fault } from './core/errors.ts'
 import type { RunId } from './core/ids.ts'
 import type { Monitor, Policy } from './core/judges.ts'
-import { type PublicJwk, publicJwkSchema } from './core/keys.ts'
 import type { Ledger } from './core/ledger.ts'
 import type { Merchants } from './core/merchants.ts'
 import type { Rail } from './core/rail.ts'
@@ -36,6 +35,7 @@ import { inProcess } from './http/in-process.ts'
 import { createInterface } from './http/interface.ts'
 import type { LoginCode } from './http/operators.ts'
 import { refusalProblem } from './http/problems.ts'
+import { publicKeyOfSigner } from './http/public-key.ts'
 import type { Route } from './http/route.ts'
 import type { LogEntry } from './http/server.ts'
 import { STREAM_TIMINGS, type StreamTimings } from './http/stream.ts'
@@ -265,7 +265,7 @@ async function serve(parts: ToServe) {
     operatorToken: parts.secrets.operatorToken.reveal(),
     streamTimings: { ...STREAM_TIMINGS, ...overrides.streams },
     payeeNames: new Map(config.payees.map(({ id, name }) => [id, name])),
-    publicKeys: [publicKeyOf(signer)],
+    publicKeys: [publicKeyOfSigner(signer)],
     url: config.gateway.url,
     consoleDir: join(import.meta.dirname, '../console'),
     carryOut,
@@ -304,14 +304,6 @@ function funnelDeps(parts: ToServe, app: FastifyInstance): FunnelDeps {
     ...(overrides?.bounds === undefined ? {} : { bounds: overrides.bounds }),
   }
 }
-
-const publicKeyOf = ({ key, kid }: GatewaySigner): PublicJwk =>
-  publicJwkSchema.parse({
-    ...createPublicKey(key).export({ format: 'jwk' }),
-    kid,
-    use: 'sig',
-    alg: 'EdDSA',
-  })
 
 const demoOf =
   (gateway: Gateway, mandate: () => string, carryOut: (run: RunRecord) => void) =>

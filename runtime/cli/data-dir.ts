@@ -13,6 +13,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeSync,
@@ -22,6 +23,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import type { GatewaySecrets } from '../compose.ts'
 import { Secret } from '../config.ts'
+import { identifierSchema } from '../core/ids.ts'
 import { parseJson } from '../core/json.ts'
 import {
   type PrivateJwk,
@@ -35,8 +37,6 @@ import { Failure } from './failure.ts'
 export interface DataDir extends GatewaySecrets {
   readonly path: string
   readonly store: string
-  /** Signed checkpoints, kept beside the store and not in it. */
-  readonly checkpoints: string
   /** Lets another process have the folder. */
   close(): void
 }
@@ -48,8 +48,8 @@ const FILES = {
   runtimeSecret: 'runtime-secret',
   signingKey: 'signing-key.json',
   operatorToken: 'operator-token',
-  checkpoints: 'checkpoints.ndjson',
   server: 'server.json',
+  identity: 'gateway.json',
   config: 'headgate.json',
 } as const
 
@@ -67,18 +67,14 @@ export function openDataDir(path: string): DataDir {
   makeFolder(path)
   const lock = takeLock(dataFile(path, 'lock'))
   try {
-    makePrivate(dataFile(path, 'store'))
-    return { path, ...readSecrets(path), ...places(path), close: () => lock.close() }
+    const store = dataFile(path, 'store')
+    makePrivate(store)
+    return { path, ...readSecrets(path), store, close: () => lock.close() }
   } catch (error) {
     lock.close()
     throw error
   }
 }
-
-const places = (path: string) => ({
-  store: dataFile(path, 'store'),
-  checkpoints: dataFile(path, 'checkpoints'),
-})
 
 function readSecrets(path: string): GatewaySecrets {
   const root = readKeyFile(dataFile(path, 'rootKey'), rootKeySchema, () => ({
@@ -105,6 +101,31 @@ export function readOperatorToken(path: string): Secret {
     )
   }
   return new Secret(token)
+}
+
+const identitySchema = z.strictObject({ organisation: identifierSchema, gateway: identifierSchema })
+
+/** Whose store a data folder holds: written by the gateway that serves it, for the auditor who comes later. */
+export type Identity = z.infer<typeof identitySchema>
+
+export const writeIdentity = (path: string, identity: Identity): void =>
+  replaceFile(dataFile(path, 'identity'), identity)
+
+export function readIdentity(path: string): Identity {
+  const text = readPrivate(dataFile(path, 'identity'))
+  const identity = text === undefined ? undefined : identitySchema.safeParse(parseJson(text)).data
+  if (identity !== undefined) return identity
+  throw new Failure(
+    'dataFolder',
+    `there is no gateway in ${path}: expected --data DIR of a started one`,
+  )
+}
+
+/** Writes JSON in one step, so that nobody reads half of it. */
+export function replaceFile(file: string, value: object): void {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  writeWhole(draft, `${JSON.stringify(value)}\n`)
+  renameSync(draft, file)
 }
 
 /** A fresh Ed25519 private key as a JWK with its thumbprint as `kid`. */

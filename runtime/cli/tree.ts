@@ -112,17 +112,13 @@ export function treeLines(
   detail: RunDetail,
   most = Number.MAX_SAFE_INTEGER,
 ): string[] {
-  const head = runLine(style, detail.run)
-  const room = most - 1
-  let nodes = detail.nodes
   const isDone = (node: NodeView) => node.kind === 'looker' && node.standing === 'closed'
-  if (nodes.length > room) nodes = nodes.filter((node) => !isDone(node))
+  const room = Math.max(1, most - 1)
+  const isFull = detail.nodes.length > room
+  const nodes = isFull ? detail.nodes.filter((node) => !isDone(node)) : detail.nodes
   const lines = arrange(nodes).map((drawn) => nodeLine(style, drawn, detail.run))
-  const hidden = detail.nodes.length - Math.min(lines.length, room)
-  if (hidden === 0) return [head, ...lines]
-  return [
-    head,
-    ...lines.slice(0, Math.max(0, room - 1)),
-    `… and ${detail.nodes.length - Math.min(lines.length, room - 1)} more nodes`,
-  ]
+  const kept = lines.length > room || isFull ? lines.slice(0, room - 1) : lines
+  const hidden = detail.nodes.length - kept.length
+  const rest = hidden === 0 ? [] : [tint(style, 'idle', `… and ${hidden} more nodes`)]
+  return [runLine(style, detail.run), ...kept, ...rest]
 }

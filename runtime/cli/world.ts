@@ -19,7 +19,7 @@ import {
   privateKeyOf,
   publicJwkOf,
 } from '../core/keys.ts'
-import type { Mandate } from '../core/mandate.ts'
+import type { mandateSchema } from '../core/mandate.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import { type BookView, bookSchema } from '../rails/simulated/wire.ts'
 import { type Child, startChild } from './child.ts'
@@ -61,6 +61,13 @@ export interface WorldRail {
   script(rule: object): Promise<void>
 }
 
+type MandateClaims = z.input<typeof mandateSchema>
+
+/** Claims of a mandate; the task is the one that there is no usual value for. */
+export type WorldClaims = { readonly task: string } & {
+  readonly [claim in keyof MandateClaims]?: MandateClaims[claim] | undefined
+}
+
 /** The outside of a gateway: rail, shops and principal. */
 export interface Outside {
   readonly dir: string
@@ -69,17 +76,9 @@ export interface Outside {
   readonly principal: { readonly id: string; readonly key: PrivateJwk }
   readonly config: ConfigFile
   /** A mandate signed by the principal for this gateway; claims given replace the usual ones. */
-  sign(claims: Partial<z.input<typeof claimsInput>> & { task: string }): string
+  sign(claims: WorldClaims): string
   close(): Promise<void>
 }
-
-const claimsInput = z.custom<
-  Omit<Mandate, 'ceiling' | 'perPayment' | 'approvalAbove'> & {
-    ceiling: number
-    perPayment: number
-    approvalAbove: number
-  }
->()
 
 export interface OutsideOptions {
   readonly dir: string
@@ -206,9 +205,10 @@ function configOf({ port, rail, merchants, principal, config }: ConfigParts): Co
 function signMandate(
   key: PrivateJwk,
   config: ConfigFile,
-  claims: { task: string; [name: string]: unknown },
+  claims: WorldClaims,
   now: number,
 ): string {
+  const given = Object.entries(claims).filter(([, value]) => value !== undefined)
   const usual = {
     iss: WORLD_PRINCIPAL,
     aud: config.gateway.id,
@@ -223,7 +223,7 @@ function signMandate(
   return signJws({
     typ: 'mandate+jwt',
     key: privateKeyOf(key),
-    claims: { ...usual, ...claims },
+    claims: { ...usual, ...Object.fromEntries(given) },
     ...(key.kid === undefined ? {} : { kid: key.kid }),
   })
 }
@@ -264,6 +264,8 @@ export interface WorldGateway {
 
 export interface World extends Outside {
   readonly gateway: WorldGateway
+  /** What the gateway wrote to its operator’s log last; empty when nothing broke. */
+  complaints(): string
 }
 
 export interface WorldOptions extends Partial<OutsideOptions> {
@@ -287,6 +289,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     return {
       ...outside,
       gateway,
+      complaints: () => tailOf(join(dir, 'gateway.log')),
       close: async () => {
         await gateway.stop()
         await close()
@@ -299,6 +302,11 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     throw error
   }
 }
+
+const TAIL_CHARS = 4_000
+
+const tailOf = (file: string): string =>
+  existsSync(file) ? readFileSync(file, 'utf8').slice(-TAIL_CHARS) : ''
 
 async function startGateway(outside: Outside, entry: string): Promise<WorldGateway> {
   const dataDir = join(outside.dir, 'gateway')

@@ -61,6 +61,7 @@ export const paymentView = z.strictObject({
   node: nodeIdSchema,
   payee: z.string(),
   merchant: z.string(),
+  lines: holdViewSchema.shape.lines,
   amount: minorSchema,
   currency: currencySchema,
   state: z.enum(['reserved', 'submitted', 'settled', 'released', 'unknown']),

@@ -1,6 +1,278 @@
-/** Commands about the log and receipts. */
+/** Commands for auditors: export the log, verify it against itself and its seals, verify a receipt. */
+import { createWriteStream, existsSync } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
-import type { Io } from '../io.ts'
+import { exportLog } from '../../audit/export.ts'
+import { receiptOf } from '../../audit/receipts.ts'
+import { type AuditVerdict, type VerifyOptions, verifyExport } from '../../audit/verify.ts'
+import { parseJson } from '../../core/json.ts'
+import { parseJws, verifyJws } from '../../core/jws.ts'
+import { type Jwks, jwksSchema, publicKeyOf } from '../../core/keys.ts'
+import type { Ledger } from '../../core/ledger.ts'
+import { LIMITS } from '../../core/limits.ts'
+import { formatMoney } from '../../core/money.ts'
+import { type Receipt, receiptSchema } from '../../core/receipt.ts'
+import type { RunRecord } from '../../core/records.ts'
+import { isoTime } from '../../core/time.ts'
+import { publicKeyOfSigner } from '../../http/public-key.ts'
+import { runsAnswer } from '../../http/shapes.ts'
+import { openSqliteLedger } from '../../ledger/sqlite.ts'
+import { type Api, createApi } from '../api.ts'
+import { dataFile, openDataDir, readIdentity } from '../data-dir.ts'
+import { Failure } from '../failure.ts'
+import { type Io, table } from '../io.ts'
+import {
+  apiOf,
+  command,
+  dataPath,
+  emit,
+  readInput,
+  type ServerOptions,
+  withServer,
+} from './context.ts'
+import { runId } from './runs.ts'
 
-export const auditCommand = (_io: Io): Command => new Command('audit')
-export const receiptCommand = (_io: Io): Command => new Command('receipt')
+type Options = ServerOptions & { json?: boolean }
+
+const collect = (value: string, before: string[] = []): string[] => [...before, value]
+
+export function auditCommand(io: Io): Command {
+  return new Command('audit')
+    .description('export and verify the log')
+    .addCommand(verifyCommand(io))
+    .addCommand(exportCommand(io))
+}
+
+interface VerifyCommandOptions extends Options {
+  run?: string
+  seal?: string[]
+  receipt?: string[]
+  jwks?: string
+}
+
+function verifyCommand(io: Io): Command {
+  const base = command({
+    name: 'verify',
+    summary:
+      'recompute every hash and balance of a log, from a file, a running gateway or a data folder; names the first broken link',
+    examples: [
+      'headgate audit verify',
+      'headgate audit verify export.ndjson --seal seal.jws --jwks keys.json',
+      'headgate audit export | headgate audit verify -',
+    ],
+  })
+    .argument(
+      '[file]',
+      'an export (- for stdin); without it, the running gateway or its data folder',
+    )
+    .option('--run <run>', 'only this run, from a running gateway')
+    .option('--seal <file>', 'a seal that was kept elsewhere; repeat for more', collect)
+    .option('--receipt <file>', 'a receipt that was kept elsewhere; repeat for more', collect)
+    .option('--jwks <file>', 'the gateway’s key set, for seals and receipts')
+  return withServer(base).action(
+    async (file: string | undefined, options: VerifyCommandOptions) => {
+      const found = await gather(io, file, options)
+      const verdict = verifyExport(found.lines, withKept(found, options))
+      emit(io, options, verdict, () => verdictText(verdict))
+      if (!verdict.ok) throw new Failure('no', 'the log is broken')
+    },
+  )
+}
+
+/** A log with what its keeper says about it. */
+interface Gathered extends VerifyOptions {
+  readonly lines: readonly string[]
+}
+
+async function gather(
+  io: Io,
+  file: string | undefined,
+  options: VerifyCommandOptions,
+): Promise<Gathered> {
+  if (file !== undefined) return { lines: readInput(file).split('\n') }
+  const data = dataPath(io, options.data)
+  const isServed = options.url ?? io.environment.url ?? existsSync(dataFile(data, 'server'))
+  return isServed ? fromGateway(apiOf(io, options), options.run) : fromDataDir(data)
+}
+
+async function fromGateway(api: Api, run: string | undefined): Promise<Gathered> {
+  const query = run === undefined ? '' : `?run=${runId(run)}`
+  const log = await (await api.open(`/audit${query}`)).text()
+  const { runs } = await api.get('/runs', runsAnswer)
+  const wanted = runs.filter(({ id }) => run === undefined || id === run)
+  const jwks = await api.get('/.well-known/jwks.json', jwksSchema)
+  const seals = wanted.flatMap(({ seal }) => (seal === undefined ? [] : [seal]))
+  return { lines: log.split('\n'), seals, jwks }
+}
+
+/** The store of a gateway that does not run now, with the seals and receipts that it would give. */
+async function fromDataDir(path: string): Promise<Gathered> {
+  const { organisation, gateway } = readIdentity(path)
+  const data = openDataDir(path)
+  try {
+    const ledger = await openSqliteLedger({ path: data.store, organisation })
+    try {
+      const lines: string[] = []
+      for await (const line of exportLog(ledger)) lines.push(line)
+      const signer = { ...data.signing, gateway }
+      const runs = await allRuns(ledger)
+      const settled = await ledger.payments({ states: ['settled'], limit: 1_000_000 })
+      const receipts = settled.flatMap((payment) => {
+        const run = runs.find(({ id }) => id === payment.run)
+        return (run && receiptOf(run, payment, signer)) ?? []
+      })
+      const seals = runs.flatMap(({ seal }) => (seal === undefined ? [] : [seal]))
+      return { lines, seals, receipts, jwks: { keys: [{ ...publicKeyOfSigner(signer) }] } }
+    } finally {
+      await ledger.close()
+    }
+  } finally {
+    data.close()
+  }
+}
+
+async function allRuns(ledger: Ledger): Promise<readonly RunRecord[]> {
+  const runs: RunRecord[] = []
+  for (;;) {
+    const after = runs.at(-1)?.id
+    const limit = LIMITS.pageItems
+    const page = await ledger.runs(after === undefined ? { limit } : { after, limit })
+    runs.push(...page)
+    if (page.length < limit) return runs
+  }
+}
+
+/** What the auditor kept counts beside what the gateway says now. */
+function withKept(found: Gathered, options: VerifyCommandOptions): VerifyOptions {
+  const seals = [...(found.seals ?? []), ...(options.seal ?? []).map(readInput)]
+  const receipts = [...(found.receipts ?? []), ...(options.receipt ?? []).map(readInput)]
+  const jwks = options.jwks === undefined ? found.jwks : readJwks(options.jwks)
+  if (seals.length + receipts.length > 0 && jwks === undefined) {
+    throw new Failure('usage', 'expected --jwks, to verify seals and receipts')
+  }
+  return { seals, receipts, ...(jwks === undefined ? {} : { jwks }) }
+}
+
+function readJwks(file: string): Jwks {
+  const parsed = jwksSchema.safeParse(tryJson(readInput(file)))
+  if (parsed.success) return parsed.data
+  throw new Failure('usage', `${file} is wrong: expected a JSON Web Key Set`)
+}
+
+function tryJson(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}
+
+function verdictText({ ok, events, streams, runs, broken }: AuditVerdict): string {
+  const rows = runs.map((run) => [
+    run.run,
+    `ceiling ${run.ceiling}`,
+    `spent ${run.spent}`,
+    `reserved ${run.reserved}`,
+    `left ${run.available}`,
+  ])
+  const end =
+    ok || broken === undefined
+      ? 'every link holds'
+      : `broken at ${broken.stream} event ${broken.seq}: ${broken.why}`
+  return `${table(rows)}${events} events in ${streams} streams: ${end}\n`
+}
+
+function exportCommand(io: Io): Command {
+  const base = command({
+    name: 'export',
+    summary: 'write the log of a running gateway, one event a line',
+    examples: [
+      'headgate audit export > log.ndjson',
+      'headgate audit export --run run_4x… --out run.ndjson',
+    ],
+  })
+    .option('--run <run>', 'only this run')
+    .option('--out <file>', 'a new file instead of stdout')
+  return withServer(base).action(async (options: Options & { run?: string; out?: string }) => {
+    const query = options.run === undefined ? '' : `?run=${runId(options.run)}`
+    const answer = await apiOf(io, options).open(`/audit${query}`)
+    if (answer.body === null) return
+    const { out } = options
+    if (out === undefined) {
+      for await (const text of answer.body.pipeThrough(new TextDecoderStream())) io.out(text)
+      return
+    }
+    const events = await writeLines(answer.body, out)
+    emit(io, options, { events, out }, () => `${events} events in ${out}\n`)
+  })
+}
+
+async function writeLines(body: ReadableStream, out: string): Promise<number> {
+  let events = 0
+  const count = async function* (chunks: AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunks) {
+      for (const byte of chunk) if (byte === 10) events += 1
+      yield chunk
+    }
+  }
+  try {
+    const file = createWriteStream(out, { flags: 'wx', mode: 0o600 })
+    await pipeline(Readable.fromWeb(body as never), count, file)
+  } catch (cause) {
+    throw new Failure('usage', `${out} cannot be written: expected a new file in a folder`, {
+      cause,
+    })
+  }
+  return events
+}
+
+export function receiptCommand(io: Io): Command {
+  const verify = command({
+    name: 'verify',
+    summary: 'check a receipt’s signature and print what it says',
+    examples: [
+      'headgate receipt verify receipt.jws --jwks keys.json',
+      'headgate receipt verify - --url https://pay.example.com',
+    ],
+  })
+    .argument('<file>', 'the receipt as a compact JWS (- for stdin)')
+    .option('--jwks <file>', 'the gateway’s key set, from a file')
+  const action = async (file: string, options: Options & { jwks?: string }) => {
+    const jws = readInput(file).trim()
+    const receipt = verifyReceipt(jws, await keysFor(io, options))
+    emit(io, options, { valid: true, receipt }, () => receiptText(receipt))
+  }
+  return new Command('receipt')
+    .description('verify receipts')
+    .addCommand(withServer(verify).action(action))
+}
+
+async function keysFor(io: Io, options: Options & { jwks?: string }): Promise<Jwks> {
+  if (options.jwks !== undefined) return readJwks(options.jwks)
+  const url = options.url ?? io.environment.url
+  // Published keys need no credential.
+  const api = url === undefined ? apiOf(io, options) : createApi({ url })
+  return api.get('/.well-known/jwks.json', jwksSchema)
+}
+
+function verifyReceipt(jws: string, { keys }: Jwks): Receipt {
+  const parsed = parseJws(jws, 'receipt+jwt')
+  if (parsed === undefined) throw new Failure('no', 'this is not a receipt')
+  const jwk = keys.find(({ kid }) => kid !== undefined && kid === parsed.header.kid)
+  if (jwk === undefined) throw new Failure('no', 'the key set has no key of this receipt')
+  if (!verifyJws(parsed, publicKeyOf(jwk))) throw new Failure('no', 'the signature does not hold')
+  const claims = receiptSchema.safeParse(parsed.claims)
+  if (!claims.success) throw new Failure('no', 'the receipt does not have the documented claims')
+  return claims.data
+}
+
+const receiptText = (receipt: Receipt): string =>
+  table([
+    ['receipt', receipt.jti, 'the signature holds'],
+    ['paid', formatMoney(receipt.amount, receipt.currency), `to ${receipt.payee}`],
+    ['by', receipt.iss, isoTime(receipt.iat)],
+    ['payment', receipt.payment, `${receipt.rail} ${receipt.railReference}`],
+    ['run', receipt.run, receipt.node],
+    ['quote', receipt.quote],
+  ])

@@ -1,9 +1,7 @@
 /** Commands about runs: begin one, watch it, list them, and stop or resume what is below a node. */
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { parseEvent } from '../../core/events.ts'
 import { nodeIdSchema, type RunId, runIdSchema } from '../../core/ids.ts'
-import { isoTime } from '../../core/time.ts'
 import { type Fact, type RunDetail, runDetailSchema, runViewSchema } from '../../core/wire.ts'
 import { createRunAnswer, runsAnswer, standingAnswer } from '../../http/shapes.ts'
 import type { Api } from '../api.ts'
@@ -11,6 +9,7 @@ import { Failure } from '../failure.ts'
 import { follow } from '../follow.ts'
 import { type Io, shown, table } from '../io.ts'
 import { liveBlock } from '../live.ts'
+import { storyLine } from '../story.ts'
 import { runLine, stateText, treeLines } from '../tree.ts'
 import { apiOf, command, emit, readInput, type ServerOptions, withServer } from './context.ts'
 
@@ -65,16 +64,16 @@ export function watchCommand(io: Io): Command {
 async function watch(io: Io, api: Api, run: RunId, options: Options): Promise<void> {
   const live = liveBlock(io)
   const isPlain = !io.isTerminal && !options.json
-  const first = await readRun(api, run)
   const end = await watchRun(api, run, {
     signal: io.signal,
-    onFact: (fact) => {
-      if (isPlain) io.out(factLine(fact))
+    onFact: (fact, detail) => {
+      const line = isPlain ? storyLine(io, fact, detail) : undefined
+      if (line !== undefined) io.out(`${line}\n`)
     },
     onTree: (detail) => {
       if (!options.json) live.draw(treeLines(io, detail, io.rows - 2))
     },
-    after: isPlain ? 0 : first.position,
+    after: isPlain ? 0 : (await readRun(api, run)).position,
   })
   live.done()
   if (options.json) emit(io, options, end, () => '')
@@ -87,36 +86,30 @@ async function watch(io: Io, api: Api, run: RunId, options: Options): Promise<vo
 export interface WatchOptions {
   readonly after: number
   readonly signal: AbortSignal
-  readonly onFact?: (fact: Fact) => void | Promise<void>
+  /** `detail` is at least as new as the fact. */
+  readonly onFact?: (fact: Fact, detail: RunDetail) => void | Promise<void>
   readonly onTree?: (detail: RunDetail) => void
 }
 
-/** Follows a run until its seal or its end is seen, reading the tree once per burst of facts. */
+/** Follows a run until it has ended and everything about it was seen, reading the tree once per burst of facts. */
 export async function watchRun(api: Api, run: RunId, options: WatchOptions): Promise<RunDetail> {
   let detail = await readRun(api, run)
   let position = options.after
   options.onTree?.(detail)
+  const isSeen = () => ENDED.has(detail.run.state) && position >= detail.position
   for await (const followed of follow(api, run, options)) {
+    const isNews = followed.kind === 'beat' || followed.fact.position > detail.position
+    if (isNews) {
+      detail = await readRun(api, run)
+      options.onTree?.(detail)
+    }
     if (followed.kind === 'fact') {
       position = followed.fact.position
-      await options.onFact?.(followed.fact)
-      if (detail.position >= position) continue
+      await options.onFact?.(followed.fact, detail)
     }
-    detail = await readRun(api, run)
-    options.onTree?.(detail)
-    if (ENDED.has(detail.run.state) && position >= detail.position) return detail
+    if (isSeen()) return detail
   }
   throw new Failure('interrupted', 'interrupted')
-}
-
-/** One fact as a line of text; ids, codes and amounts only, because events hold no words. */
-export function factLine(fact: Fact): string {
-  const event = parseEvent(fact.body)
-  const data = Object.entries(event.data)
-    .filter(([, value]) => typeof value !== 'object')
-    .map(([key, value]) => `${key}=${value}`)
-    .join(' ')
-  return `#${fact.position} ${isoTime(event.at)} ${event.stream} ${event.type} ${shown(data, 400)}\n`
 }
 
 export function runsCommand(io: Io): Command {

@@ -1,13 +1,12 @@
 /** Commands that serve: a configured gateway, a whole play world, and a fresh code to sign in with. */
-import { randomBytes } from 'node:crypto'
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { type ComposeOptions, compose, type Headgate } from '../../compose.ts'
 import { type Config, parseConfig, readConfig } from '../../config.ts'
 import type { LogEntry } from '../../http/server.ts'
 import { loginCodeAnswer } from '../../http/shapes.ts'
-import { dataFile, openDataDir } from '../data-dir.ts'
+import { dataFile, openDataDir, replaceFile, writeIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { assertPortFree, startOutside } from '../world.ts'
@@ -72,6 +71,8 @@ async function serveUntilStopped(
   const { path, ...rest } = toServe
   const data = openDataDir(path)
   try {
+    const { organisation, gateway } = toServe.config
+    writeIdentity(path, { organisation, gateway: gateway.id })
     const headgate = await compose({
       ...rest,
       secrets: data,
@@ -96,7 +97,7 @@ function announce(io: Io, headgate: Headgate, path: string, options: { json?: bo
   const console = `http://headgate.localhost:${port}`
   const { code } = headgate.newLoginCode()
   const { pid } = process
-  writeServerFile(dataFile(path, 'server'), { local, url, pid })
+  replaceFile(dataFile(path, 'server'), { local, url, pid })
   emit(io, options, { url, local, console, loginCode: code, pid, data: path }, () =>
     [
       `headgate is ready`,
@@ -108,13 +109,6 @@ function announce(io: Io, headgate: Headgate, path: string, options: { json?: bo
       '',
     ].join('\n'),
   )
-}
-
-/** Replaced in one step, so that nobody reads half of it. */
-function writeServerFile(file: string, value: object): void {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`
-  writeFileSync(draft, `${JSON.stringify(value)}\n`, { mode: 0o600 })
-  renameSync(draft, file)
 }
 
 const logLine = (io: Io, entry: LogEntry): string =>

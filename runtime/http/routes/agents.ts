@@ -123,6 +123,7 @@ const viewOfPayment = (payment: PaymentRecord): z.input<typeof paymentView> => (
   node: payment.node,
   payee: payment.payee,
   merchant: payment.merchant,
+  lines: [...payment.lines],
   amount: payment.amount,
   currency: payment.currency,
   state: payment.state,

@@ -1,0 +1,70 @@
+/** Facts of a feed as sentences for people, with the labels that events themselves do not hold. */
+import { type LedgerEvent, parseEvent } from '../core/events.ts'
+import { formatMoney } from '../core/money.ts'
+import type { Fact, RunDetail } from '../core/wire.ts'
+import { type Io, shown, type Tone, tint } from './io.ts'
+
+type Style = Pick<Io, 'colour'>
+
+/** One line about a fact, or nothing where a person would learn nothing. */
+export function storyLine(style: Style, fact: Fact, detail: RunDetail): string | undefined {
+  const event = parseEvent(fact.body)
+  const told = tell(event, detail)
+  if (told === undefined) return undefined
+  const [tone, mark, text] = told
+  return `${tint(style, tone, `${mark} ${text[0]}`)} ${text.slice(1).join(' ')}`.trimEnd()
+}
+
+type Told = readonly [Tone, string, readonly string[]]
+
+function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
+  const money = (amount: number) => formatMoney(amount, run.currency)
+  const labelOf = (id: string) => {
+    const node = nodes.find((each) => each.id === id)
+    return node === undefined ? id : `“${shown(node.label, 60)}”`
+  }
+  const here = labelOf(event.stream)
+  switch (event.type) {
+    case 'run_created':
+      return ['good', '●', ['run', `${run.id}, at most ${money(event.data.ceiling)}`]]
+    case 'opened':
+      if (event.data.kind !== 'planner' || event.data.parent === undefined) return undefined
+      return ['good', '├', ['branch', here, `may spend ${money(event.data.ceiling)}`]]
+    case 'read':
+      if (event.data.act !== 'search') return undefined
+      return ['idle', '·', ['read', `${event.data.items} listings for ${here}`]]
+    case 'chose':
+      return ['idle', '·', ['chose', `an offer of ${money(Number(event.data.amount))} for ${here}`]]
+    case 'settled':
+      return ['good', '✓', ['paid', money(event.data.amount), `for ${here}`]]
+    case 'held':
+      return ['held', '◆', ['held', here, `waits for a person: ${event.data.code}`]]
+    case 'approved':
+      return ['good', '✓', ['approved', here, `by ${event.data.by}`]]
+    case 'hold_refused':
+      return ['refused', '✗', ['refused', here, `by ${event.data.by}`]]
+    case 'refused':
+      return ['refused', '✗', ['refused', here, `by check: ${event.data.code}`]]
+    case 'released':
+      return [
+        'idle',
+        '⊘',
+        ['released', money(event.data.amount), `of ${here}: ${event.data.reason}`],
+      ]
+    case 'unknown':
+      return ['held', '?', ['unknown', `what became of the payment for ${here}`]]
+    case 'unmet':
+      return ['held', '◆', ['unmet', here]]
+    case 'returned':
+      return ['idle', '↑', ['home', `${money(event.data.amount)} from ${here}`]]
+    case 'frozen':
+    case 'revoked':
+      return ['frozen', '❄', [event.type, here, `by ${event.data.by}`]]
+    case 'resumed':
+      return ['good', '●', ['resumed', here, `by ${event.data.by}`]]
+    case 'sealed':
+      return ['good', '■', ['sealed', `the run ${event.data.state}; its last hash is signed`]]
+    default:
+      return undefined
+  }
+}
