@@ -21,9 +21,10 @@ export type Layer = (typeof LAYERS)[number]
 
 /**
  * Which composition a case needs. `main`: no monitor, default rules. `monitored`: a scripted monitor. `ruled`: rules
- * of the operator. `late`: a clock that the case may push. `astray`: a rail that redirects.
+ * of the operator. `late`: a clock that the case may push. `astray`: a rail that redirects. `funnel`:
+ * the product's own funnel carries runs out, with agents that can be talked into anything.
  */
-export const WORLDS = ['main', 'monitored', 'ruled', 'late', 'astray'] as const
+export const WORLDS = ['main', 'monitored', 'ruled', 'late', 'astray', 'funnel'] as const
 export type WorldName = (typeof WORLDS)[number]
 
 /** What the answer must be. `code` is the gateway's denial code, or the problem's code where no check was reached. */

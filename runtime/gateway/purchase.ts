@@ -9,7 +9,7 @@ import type { Binding } from './bindings.ts'
 import { asksAbout, type Card } from './cards.ts'
 import { type CountedUse, ruleCounters, ruleCounts, ruleUses, windowUses } from './counters.ts'
 import type { QuoteFacts } from './facts.ts'
-import type { Gate } from './gate.ts'
+import { type Gate, payeeOf } from './gate.ts'
 import type { Caller } from './identify.ts'
 import { isSigned, type ReadQuote } from './quotes.ts'
 
@@ -32,7 +32,9 @@ export const whatExpired = (purchase: Purchase): 'quote_expired' | 'expired' =>
 /** What check 6 reads. */
 export function quoteFacts(gate: Gate, read: ReadQuote): QuoteFacts {
   const { digest, claims } = read
-  const binding = claims && gate.bindings.get(claims.payee)
+  // An issuer sells for itself: a quote that names somebody else as the payee leads to no account.
+  const sellsForItself = claims !== undefined && claims.payee === payeeOf(claims.iss)
+  const binding = sellsForItself ? gate.bindings.get(claims.payee) : undefined
   return {
     digest,
     signed: isSigned(read, gate.merchants),

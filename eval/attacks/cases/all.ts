@@ -1,6 +1,10 @@
 /** Every case, in the order of the layers; and those of the public list that this runner has nothing to try on. */
 import type { AttackCase } from '../types.ts'
+import { FUNNEL_CASES } from './agent-funnel.ts'
+import { OUTSIDE_CASES } from './agent-outside.ts'
+import { RULE_CASES } from './agent-rules.ts'
 import { LEDGER_CASES } from './ledger.ts'
+import { LEGIT_CASES } from './legit.ts'
 import { MONITOR_CASES } from './monitor.ts'
 import { ACT_CASES } from './operator-acts.ts'
 import { DOOR_CASES } from './operator-doors.ts'
@@ -22,8 +26,12 @@ export const CASES: readonly AttackCase[] = [
   ...VALUE_CASES,
   ...QUOTE_CASES,
   ...LEDGER_CASES,
+  ...OUTSIDE_CASES,
+  ...RULE_CASES,
+  ...FUNNEL_CASES,
   ...MONITOR_CASES,
   ...DOOR_CASES,
   ...ACT_CASES,
   ...RAIL_CASES,
+  ...LEGIT_CASES,
 ]

@@ -178,7 +178,7 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     layer: 'ledger',
     goal: 'Gain by giving',
     method: 'A child with a negative ceiling, which would raise what its parent has left',
-    expected: { status: 401, code: 'grammar' },
+    expected: { status: 403, code: 'grammar' },
     run: async (bench) => {
       const root = await bench.run()
       const { holderKey: _, ...claims } = bench.childClaims(root)

@@ -90,7 +90,7 @@ export const BODY_CASES: readonly AttackCase[] = [
     layer: 'request',
     goal: 'Fill the memory',
     method: 'A body that announces 200 MB, and one that sends on without announcing',
-    expected: { status: 413, code: 'too_large' },
+    expected: { status: 401, code: 'too_large' },
     run: async (bench) => {
       const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
       const headers = [['Transfer-Encoding', 'chunked']] as const
@@ -99,7 +99,7 @@ export const BODY_CASES: readonly AttackCase[] = [
         body: chunk.repeat(40),
         headers: [...headers, ['Content-Type', 'application/json']],
       })
-      bench.must(endless, 413)
+      bench.must(endless, 401, 'too_large')
       return bench.seen(
         await post(bench, () => ' '.repeat(1_000_000), {
           headers: [['Content-Length', String(200 * 1024 * 1024)]],
@@ -114,7 +114,7 @@ export const BODY_CASES: readonly AttackCase[] = [
     method: 'Nesting of 30,000 levels inside the size limit, then of 100,000',
     expected: MALFORMED,
     run: async (bench) => {
-      bench.must(await post(bench, () => '['.repeat(100_000)), 413)
+      bench.must(await post(bench, () => '['.repeat(100_000)), 401, 'too_large')
       bench.must(await post(bench, (quote) => `{"quote":"${quote}","a":`.repeat(20)), 401)
       return bench.seen(await post(bench, () => '['.repeat(30_000) + ']'.repeat(30_000)))
     },
@@ -140,7 +140,7 @@ export const BODY_CASES: readonly AttackCase[] = [
     layer: 'request',
     goal: 'Have a body read in another encoding than it was checked in',
     method: 'UTF-16, a byte-order mark and bytes that are no UTF-8 as JSON; then a form',
-    expected: { status: 415, code: 'unsupported_media_type' },
+    expected: MALFORMED,
     run: async (bench) => {
       const bytes = (quote: string) => Buffer.from(JSON.stringify({ quote }))
       const utf16 = (quote: string) => Buffer.from(JSON.stringify({ quote }), 'utf16le')
@@ -215,11 +215,11 @@ export const BODY_CASES: readonly AttackCase[] = [
     layer: 'request',
     goal: 'Send a small body that grows',
     method: 'Fifty megabytes of blanks, compressed with gzip and with deflate',
-    expected: { status: 415, code: 'unsupported_media_type' },
+    expected: MALFORMED,
     run: async (bench) => {
       const blanks = Buffer.alloc(50_000_000, ' ')
       const deflated = { headers: [['Content-Encoding', 'deflate']] } as const
-      bench.must(await post(bench, () => deflateSync(blanks), deflated), 415)
+      bench.must(await post(bench, () => deflateSync(blanks), deflated), 401, 'malformed')
       const zipped = { headers: [['Content-Encoding', 'gzip']] } as const
       return bench.seen(await post(bench, () => gzipSync(blanks), zipped))
     },

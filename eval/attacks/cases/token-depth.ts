@@ -90,7 +90,7 @@ export const DEPTH_CASES: readonly AttackCase[] = [
       const looker: Held = { run: root.run, token: open.token, holder: holderKey, claims }
       const quote = bench.quote()
       const leaf = bench.mint(looker, bench.leafClaims(quote, {}))
-      bench.must(await bench.register(root, open.token), 401, 'grammar')
+      bench.must(await bench.register(root, open.token), 403, 'grammar')
       return bench.seen(await bench.pay(leaf, quote))
     },
   },

@@ -325,6 +325,34 @@ export class Bench {
     return parsed.data
   }
 
+  /** Posts a mandate that the product's own funnel carries out, and waits for the run's end. */
+  async funnelled(changes: MandateChanges): Promise<RunDetail> {
+    const answer = await this.plain({ path: '/runs', body: { mandate: this.mandate(changes) } })
+    const { run } = this.must(answer, 201).body as { run: { id: RunId } }
+    this.runs.push(run.id)
+    for (let tried = 0; tried < 300; tried += 1) {
+      const detail = await this.detail(run.id)
+      if (detail.run.state !== 'running') return detail
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    throw new Wrong('expected the run to end within half a minute')
+  }
+
+  /** What the ledger says was paid in a run: the rail's book must say the same. */
+  settledIn({ run, nodes }: RunDetail): Move[] {
+    return nodes.flatMap(({ payment }) =>
+      payment?.state === 'settled'
+        ? [
+            {
+              account: `account-of-${payment.payee}`,
+              amount: payment.amount,
+              currency: run.currency,
+            },
+          ]
+        : [],
+    )
+  }
+
   /** Throws Wrong unless the answer is this; for steps beside the decisive one. */
   must(answer: Answer, status: number, code?: string): Answer {
     if (answer.status === status && (code === undefined || answer.code === code)) return answer

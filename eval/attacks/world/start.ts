@@ -24,6 +24,7 @@ import { newKey } from '../forge/tokens.ts'
 import type { WorldName } from '../types.ts'
 import { startAstray } from './astray.ts'
 import { createBenchMonitor, MONITOR_MS } from './bench-monitor.ts'
+import { createCredulousAgents } from './credulous.ts'
 import { createRailDesk, type RailDesk } from './rail-desk.ts'
 import { createWatch } from './watch.ts'
 import type { Shop, World } from './world.ts'
@@ -72,6 +73,7 @@ const POLICIES: { readonly [name in WorldName]: ConfigFile['policy'] } = {
   monitored: { rules: [{ kind: 'deny_list', id: 'not-them', payees: ['eval-other'] }] },
   late: { rules: [] },
   astray: { rules: [] },
+  funnel: { rules: [] },
   ruled: {
     rules: [
       { kind: 'deny_list', id: 'no-strangers', payees: ['eval-other'] },
@@ -152,7 +154,8 @@ export async function startWorld(
       clock: steadyClock(wall),
       ledger: watch.ledger(ledger),
       checks: watch.checks(options.checks ?? CHECK_LIST),
-      manual: true,
+      manual: name !== 'funnel',
+      agents: createCredulousAgents(scene.outside.merchants),
       ...(monitor === undefined ? {} : { monitor }),
       ...(name === 'late' || monitor ? { timings: TIMINGS } : {}),
     },
@@ -167,6 +170,7 @@ export async function startWorld(
     principal: principalOf(scene.outside.principal),
     shops: scene.shops,
     stranger: scene.stranger,
+    market: scene.outside.merchants,
     desk: scene.desk,
     railKey: scene.outside.rail.key.reveal(),
     ...(astray === undefined ? {} : { astray }),

@@ -1,5 +1,6 @@
 /** What a case is given to work on: one composed gateway with everything outside of it real. */
 import type { KeyObject } from 'node:crypto'
+import type { WorldMerchant } from '../../../runtime/cli/world.ts'
 import type { TokenEngine } from '../../../runtime/core/engine.ts'
 import type { Ledger } from '../../../runtime/core/ledger.ts'
 import type { WorldName } from '../types.ts'
@@ -28,6 +29,8 @@ export interface World {
   readonly shops: readonly [Shop, Shop]
   /** Registered like the others, but on no default mandate. */
   readonly stranger: Shop
+  /** The storefront's shops, honest and hostile. */
+  readonly market: readonly WorldMerchant[]
   readonly desk: RailDesk
   readonly railKey: string
   /** Only where the rail sends whoever asks to another host: how often each was asked. */
