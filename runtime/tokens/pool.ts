@@ -5,7 +5,7 @@
 import type { TokenEngine } from '../core/engine.ts'
 import { Fault, Rejected } from '../core/errors.ts'
 import type { Clock } from '../core/time.ts'
-import type { Outcome } from './messages.ts'
+import type { Outcome, Task } from './messages.ts'
 import { type RootKeys, seedOf, setupOf } from './root-keys.ts'
 import { POOL_LIMITS, type PoolLimits, type PoolStats, WorkerPool } from './worker-pool.ts'
 
@@ -56,7 +56,7 @@ export async function createTokenEngine(options: TokenEngineOptions): Promise<To
     clock,
   })
   await pool.start()
-  const mint = async (task: Parameters<typeof pool.run>[0]) => {
+  const mint = async (task: Task) => {
     const outcome = unwrap(await pool.run(task))
     if (outcome.kind !== 'minted') throw mismatch()
     return outcome.minted
@@ -69,8 +69,9 @@ export async function createTokenEngine(options: TokenEngineOptions): Promise<To
       return outcome.verdict
     },
     mintRoot: (claims) => mint({ kind: 'mint_root', claims }),
-    mintChild: (token, parentHolder, claims) =>
-      mint({ kind: 'mint_child', token, holderSeed: seedOf(parentHolder), claims }),
+    async mintChild(token, parentHolder, claims) {
+      return mint({ kind: 'mint_child', token, holderSeed: seedOf(parentHolder), claims })
+    },
     close: () => pool.close(),
     stats: () => pool.stats(),
   }

@@ -44,10 +44,12 @@ export class Slot {
       name: 'headgate-tokens',
       env: {},
       execArgv: ['--disable-warning=ExperimentalWarning'],
-      // Captured and not read: reading would keep the process alive, and what stays unread is a line or two.
       stdout: true,
       stderr: true,
     })
+    // What the library prints goes nowhere. (Reading the streams, too, would keep the process alive.)
+    this.#worker.stdout.destroy()
+    this.#worker.stderr.destroy()
     const boot = setTimeout(() => this.end(), bootMs)
     this.#worker.on('message', (message: FromWorker) => {
       clearTimeout(boot)

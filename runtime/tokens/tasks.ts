@@ -1,0 +1,76 @@
+/**
+ * What a worker does with a task, apart from being a worker. A task whose error is not understood is followed by the
+ * canary, so that a broken library is never taken for a bad token, nor the other way round.
+ */
+import { mintChild } from '../client/mint.ts'
+import type { Minted } from '../core/engine.ts'
+import { Fault, Rejected } from '../core/errors.ts'
+import { ed25519FromSeed } from '../core/keys.ts'
+import { type Canary, createCanary, sings, warmUp } from './canary.ts'
+import { type Biscuit, LibraryError } from './library.ts'
+import type { Outcome, Setup, Task } from './messages.ts'
+import { mintRoot, type RootKey } from './mint-root.ts'
+import { type KeyRing, verifyToken } from './verify.ts'
+
+export interface Engine {
+  readonly biscuit: Biscuit
+  readonly canary: Canary
+  readonly root: RootKey
+  readonly ring: KeyRing
+}
+
+/** A warm engine under these keys. Throws Fault (`engine_failed`) when the canary does not sing. */
+export function createEngine(biscuit: Biscuit, setup: Setup): Engine {
+  const canary = createCanary()
+  warmUp(biscuit, canary)
+  const privateKey = ed25519FromSeed(setup.root.seed)
+  return { biscuit, canary, root: { id: setup.root.id, privateKey }, ring: new Map(setup.ring) }
+}
+
+/** No token leaves that would not come back: what was minted is verified, its whole chain with it. */
+function checked({ biscuit, ring }: Engine, minted: Minted): Outcome {
+  const verdict = verifyToken(biscuit, ring, minted.token)
+  if (!verdict.ok) throw new Rejected(verdict.code, 'expected a parent that verifies', 'token')
+  if (verdict.token.widenedAt !== undefined) {
+    throw new Rejected('widened', 'expected a chain that narrows', 'token')
+  }
+  return { kind: 'minted', minted }
+}
+
+function perform(engine: Engine, task: Task): Outcome {
+  switch (task.kind) {
+    case 'verify': {
+      const verdict = verifyToken(engine.biscuit, engine.ring, task.token, task.request)
+      return { kind: 'verdict', verdict }
+    }
+    case 'mint_root':
+      return checked(engine, mintRoot(engine.root, task.claims))
+    case 'mint_child': {
+      const holder = ed25519FromSeed(task.holderSeed)
+      return checked(engine, mintChild(task.token, holder, task.claims))
+    }
+  }
+}
+
+function explain({ biscuit, canary }: Engine, task: Task, thrown: unknown): Outcome {
+  if (thrown instanceof Rejected) {
+    const { code, message, claim } = thrown
+    return { kind: 'rejected', code, message, ...(claim !== undefined && { claim }) }
+  }
+  if (thrown instanceof Fault) return { kind: 'fault', code: thrown.code, message: thrown.message }
+  const dead = thrown instanceof LibraryError && thrown.kind === 'dead'
+  if (dead || !sings(biscuit, canary)) return { kind: 'broken' }
+  if (task.kind === 'verify') {
+    return { kind: 'verdict', verdict: { ok: false, code: 'token_invalid' } }
+  }
+  return { kind: 'fault', code: 'engine_failed', message: 'minting failed in a working engine' }
+}
+
+/** The task's outcome, whatever happens; `broken` when this library must not be asked again. */
+export function outcomeOf(engine: Engine, task: Task): Outcome {
+  try {
+    return perform(engine, task)
+  } catch (thrown) {
+    return explain(engine, task, thrown)
+  }
+}
