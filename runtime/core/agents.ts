@@ -94,6 +94,8 @@ export interface PartOutcome {
   readonly reason: 'over_budget' | 'nothing_found' | 'refused' | 'failed'
   /** The cheapest signed quote that was seen, if any. */
   readonly cheapest?: Minor
+  /** A short code of ours that says more of a refusal or a failure. */
+  readonly code?: string
 }
 
 /** A quote that was really fetched, verified and is still good, as typed fields. */

@@ -43,4 +43,5 @@ export const partOutcomeSchema = z.strictObject({
   need: needSchema,
   reason: z.enum(['over_budget', 'nothing_found', 'refused', 'failed']),
   cheapest: minorSchema.exactOptional(),
+  code: z.string().max(80).exactOptional(),
 })

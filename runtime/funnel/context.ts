@@ -22,6 +22,8 @@ export interface FunnelBounds {
   readonly modelCalls: number
   /** One call to an agent. */
   readonly modelMs: number
+  /** Longest pause between two such tries; the first is a tenth of a second, and each is twice the one before. */
+  readonly backOffMs: number
   /** Longest pause between two looks at something that somebody else decides. */
   readonly pauseMs: number
   /** How long a purchase waits for the rail's word before it is given up; its money stays reserved. */
@@ -31,9 +33,10 @@ export interface FunnelBounds {
 export const BOUNDS: FunnelBounds = {
   purchases: 4,
   looks: 3,
-  tries: 4,
+  tries: 8,
   modelCalls: 2_000,
   modelMs: 60_000,
+  backOffMs: 5_000,
   pauseMs: 1_000,
   outcomeMs: 10 * 60_000,
 }

@@ -71,8 +71,5 @@ export const isWanted = (need: Need, { amount, lines }: Candidate): boolean =>
   (need.maxTotal === undefined || amount <= need.maxTotal) &&
   lines.every(({ unitAmount }) => need.maxUnit === undefined || unitAmount <= need.maxUnit)
 
-export function cheapestOf(candidates: readonly Candidate[]): Minor | undefined {
-  const [first, ...rest] = candidates
-  if (first === undefined) return undefined
-  return rest.reduce((least, { amount }) => (amount < least ? amount : least), first.amount)
-}
+export const cheapestOf = (candidates: readonly Candidate[]): Minor | undefined =>
+  candidates.map(({ amount }) => amount).sort((a, b) => a - b)[0]

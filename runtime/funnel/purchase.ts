@@ -69,9 +69,9 @@ export async function purchase(
     }
     const end = await payFor(walk, planner, turn, chosen.offer)
     if (end.kind === 'settled') return undefined
-    if (end.kind === 'refused') return { label, need, reason: 'refused' }
+    if (end.kind === 'refused') return { label, need, reason: 'refused', code: end.code }
   }
-  return { label, need, reason: 'failed' }
+  return { label, need, reason: 'failed', code: 'quotes_did_not_hold' }
 }
 
 /** Quotes as a looker brought them; the looker is closed as soon as they are written down. */

@@ -20,7 +20,8 @@ export function reasonOf(result: WalkResult, currency: Currency): string | undef
   return `${bought} bought, ${unmet.length} not: ${named.join('; ')}${rest}.`
 }
 
-function why({ reason, cheapest }: PartOutcome, currency: Currency): string {
+function why({ reason, cheapest, code }: PartOutcome, currency: Currency): string {
+  const detail = code === undefined ? '' : `: ${code.replaceAll('_', ' ')}`
   switch (reason) {
     case 'over_budget':
       return cheapest === undefined
@@ -29,9 +30,9 @@ function why({ reason, cheapest }: PartOutcome, currency: Currency): string {
     case 'nothing_found':
       return 'nothing suitable was offered'
     case 'refused':
-      return 'the payment was refused'
+      return `the payment was refused${detail}`
     case 'failed':
-      return 'it could not be carried out'
+      return `it could not be carried out${detail}`
     default:
       return assertNever(reason, 'reason')
   }

@@ -66,7 +66,7 @@ export async function askAgent<T extends { readonly usage: Usage; readonly model
 
 /** A pause that doubles with each try, and ends at once when the walk is stopped. */
 export async function backOff(walk: Walk, tried: number): Promise<void> {
-  const ms = Math.min(walk.bounds.pauseMs, 50 * 2 ** tried)
+  const ms = Math.min(walk.bounds.backOffMs, 50 * 2 ** tried)
   await sleep(ms, undefined, { signal: walk.signal })
 }
 

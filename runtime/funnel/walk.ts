@@ -201,6 +201,8 @@ function merge(
 
 /** A branch that ended early or could not be read counts as one part that failed. */
 function unmetOf({ unmet, ended, unreadable }: WalkResult, label: string): readonly PartOutcome[] {
-  const isWhole = ended === undefined && unreadable === undefined
-  return isWhole ? unmet : [...unmet, { label, need: needOf(label), reason: 'failed' }]
+  const code = ended ?? (unreadable === undefined ? undefined : 'unreadable')
+  return code === undefined
+    ? unmet
+    : [...unmet, { label, need: needOf(label), reason: 'failed', code }]
 }
