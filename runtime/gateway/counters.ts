@@ -25,7 +25,7 @@ const payeeKey = (payee: PayeeId): string => `payee:${payee}`
 export function ruleCounters(run: RunId, quote: Quote, now: Seconds): RuleCounters {
   return {
     payee: payeeKey(quote.payee),
-    hour: `hour:${run}:${isoTime(now).slice(0, 13)}`,
+    hour: `rule-hour:${run}:${isoTime(now).slice(0, 13)}`,
     duplicate: duplicateKey(quote, utcDay(now)),
   }
 }
@@ -75,10 +75,16 @@ export function windowUses(run: RunId, window: Mandate['window'], now: Seconds):
   const { day, hour } = periods(zone, now)
   const uses: CountedUse[] = []
   if (perDay !== undefined) {
-    uses.push({ use: { key: `day:${run}:${day}`, maxAmount: perDay }, denial: deny('window') })
+    uses.push({
+      use: { key: `window-day:${run}:${day}`, maxAmount: perDay },
+      denial: deny('window'),
+    })
   }
   if (perHour !== undefined) {
-    uses.push({ use: { key: `clock:${run}:${hour}`, maxAmount: perHour }, denial: deny('window') })
+    uses.push({
+      use: { key: `window-hour:${run}:${hour}`, maxAmount: perHour },
+      denial: deny('window'),
+    })
   }
   return uses
 }

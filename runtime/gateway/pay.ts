@@ -66,7 +66,9 @@ export async function pay(gate: Gate, raw: RawRequest): Promise<Answer> {
   const unfunded = trial.judge('funds', attempt, facts)
   if (unfunded) return refusePayment(gate, caller, { payment, denial: unfunded, purchase })
   if (reserved.kind === 'refused') {
-    return refusePayment(gate, caller, { payment, denial: deny('insufficient'), purchase })
+    // Even where check 8 was composed away: without a reservation there is nothing to pay with.
+    const denial = trial.refuse(deny('insufficient'))
+    return refusePayment(gate, caller, { payment, denial, purchase })
   }
 
   const submitted = gate.monitor

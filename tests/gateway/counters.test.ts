@@ -48,7 +48,7 @@ describe('counters', () => {
     const zone = 'UTC'
     expect(windowUses('run_a', undefined, now)).toEqual([])
     expect(windowUses('run_a', { zone, perDay: minor(5) }, now)).toEqual([
-      { use: { key: 'day:run_a:2026-03-01', maxAmount: 5 }, denial: deny('window') },
+      { use: { key: 'window-day:run_a:2026-03-01', maxAmount: 5 }, denial: deny('window') },
     ])
     expect(windowUses('run_a', { zone, perDay: minor(5), perHour: minor(1) }, now)).toHaveLength(2)
   })

@@ -196,6 +196,19 @@ describe('a person’s no', () => {
   })
 })
 
+describe('a person’s no that comes while an attempt is judged', () => {
+  it('is found by the transaction that would have held it', async () => {
+    const { world, leaf, hold } = await held()
+    await world.gateway.refuse({ hold: hold.id, digest: hold.digest, by: 'olga' })
+    const snapshot: typeof world.ledger.snapshot = async (request) => {
+      const found = await world.ledger.snapshot(request)
+      return found && { ...found, holds: [] }
+    }
+    world.rebuild({ ledger: { ...world.ledger, snapshot } })
+    expect(brief(await world.pay(leaf))).toBe('403 deny policy')
+  })
+})
+
 describe('rules that count', () => {
   const duplicates: PolicyConfig = { rules: [{ kind: 'duplicate', id: 'twice' }] }
 

@@ -2,6 +2,9 @@ import { describe, expect, it } from 'vitest'
 import type { MonitorAnswer } from '../../runtime/core/judges.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type { RailOutcome } from '../../runtime/core/rail.ts'
+import type { PaymentRecord } from '../../runtime/core/records.ts'
+import { assemble } from '../../runtime/gateway/gate.ts'
+import { mayCallRail } from '../../runtime/gateway/rail.ts'
 import { createReconciler, type Reconciler } from '../../runtime/gateway/reconcile.ts'
 import { noMonitor } from '../../runtime/policy/monitors.ts'
 import { bodyOf, brief, type Leaf, settledFor, World } from './world.ts'
@@ -10,11 +13,9 @@ async function ready(): Promise<{ world: World; leaf: Leaf; reconciler: Reconcil
   const world = new World()
   const { root } = await world.run()
   const { ledger, rail, clock } = world
-  return {
-    world,
-    leaf: await world.leaf(root),
-    reconciler: createReconciler({ ledger, rail, clock }),
-  }
+  const onAlarm = (alarm: unknown) => void world.alarms.push(alarm)
+  const reconciler = createReconciler({ ledger, rail, clock, onAlarm })
+  return { world, leaf: await world.leaf(root), reconciler }
 }
 
 const says = (outcome: RailOutcome) => async () => outcome
@@ -111,6 +112,21 @@ describe('one payment', () => {
     }
     world.rebuild({ ledger: { ...world.ledger, execute } })
     expect(brief(await world.pay(leaf))).toBe('200 allow settled')
+  })
+})
+
+describe('the rail', () => {
+  it('is called by the attempt whose nonce is stored, while it is submitted, and by no other', async () => {
+    const { world, leaf } = await ready()
+    world.rail.next.push(says({ kind: 'unknown', reason: 'late' }))
+    await world.pay(leaf)
+    const payment: PaymentRecord = { ...(await world.onlyPayment()), state: 'submitted' }
+    const gate = assemble(world.deps)
+    const nonce = payment.nonce ?? ''
+    expect(mayCallRail(gate, payment, nonce)).toBe(true)
+    expect(mayCallRail(gate, payment, 'another')).toBe(false)
+    expect(mayCallRail(gate, { ...payment, state: 'unknown' }, nonce)).toBe(false)
+    expect(mayCallRail(gate, { ...payment, state: 'reserved' }, nonce)).toBe(false)
   })
 })
 

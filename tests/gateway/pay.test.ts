@@ -139,6 +139,31 @@ describe('before check 2 has passed', () => {
     expect(brief(await world.pay({ ...leaf, token: moved }))).toBe('401 unauthenticated')
   })
 
+  it('nothing is read from the store for a caller who has not signed the request', async () => {
+    const { world, leaf } = await ready()
+    let reads = 0
+    const snapshot: Ledger['snapshot'] = (request) => {
+      reads += 1
+      return world.ledger.snapshot(request)
+    }
+    world.rebuild({ ledger: { ...world.ledger, snapshot } })
+    await world.pay({ ...leaf, key: signer('x').key })
+    expect(reads).toBe(0)
+  })
+
+  it('a record that names another holder or another way to the leaf is no record of this chain', async () => {
+    for (const change of [{ holder: 'H'.repeat(43) }, { id: 'nd_other' as const }]) {
+      const { world, leaf } = await ready()
+      const snapshot: Ledger['snapshot'] = async (request) => {
+        const found = await world.ledger.snapshot(request)
+        const [root, ...rest] = found?.path ?? []
+        return found && root && { ...found, path: [{ ...root, ...change }, ...rest] }
+      }
+      world.rebuild({ ledger: { ...world.ledger, snapshot } })
+      expect(brief(await world.pay(leaf))).toBe('401 unauthenticated')
+    }
+  })
+
   it('a proof counts once, whatever came of it', async () => {
     const { world, leaf } = await ready()
     const other = await world.leaf((await world.ledger.node(leaf.id))?.parent ?? leaf.id)
@@ -186,6 +211,17 @@ describe('a payment is refused, recorded and costs nothing when', () => {
     const snapshot: Ledger['snapshot'] = async (request) => {
       const found = await world.ledger.snapshot(request)
       return found && { ...found, run: { ...found.run, ceiling: minor(900_000) } }
+    }
+    world.rebuild({ ledger: { ...world.ledger, snapshot } })
+    await refused(world, leaf, '403 deny mandate_invalid')
+  })
+
+  it('check 3: the stored mandate is another one, however well signed', async () => {
+    const { world, leaf } = await ready({ jti: 'm1' })
+    const mandate = world.mandate({ jti: 'm1', payees: ['shop', 'stall', 'bank'] })
+    const snapshot: Ledger['snapshot'] = async (request) => {
+      const found = await world.ledger.snapshot(request)
+      return found && { ...found, run: { ...found.run, mandate } }
     }
     world.rebuild({ ledger: { ...world.ledger, snapshot } })
     await refused(world, leaf, '403 deny mandate_invalid')
