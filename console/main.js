@@ -72,10 +72,7 @@ function openPage(session) {
   const title = first === 'holds' ? 'Held payments' : first === 'runs' && id ? 'Run' : 'Runs'
   let read = () => {}
   const shell = createShell(title, () => {
-    api.session().then(
-      ({ frozen }) => shell.frozen(frozen),
-      () => undefined,
-    )
+    shell.check()
     read()
   })
   shell.frozen(session.frozen)

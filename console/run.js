@@ -72,14 +72,14 @@ const mandate = (run) =>
 function createSummary(element, changed) {
   const names = /** @type {const} */ (['over', 'title', 'states', 'reason', 'totals', 'mandate'])
   const put = slots(element, names)
-  /** @param {RunView} run @param {boolean} root whether the freeze is of the whole run */
-  return (run, root) => {
+  /** @param {RunView} run @param {boolean} whole whether the freeze is of the whole run */
+  return (run, whole) => {
     const { id, task, state, frozen, heldCount, seal, reason } = run
     put('over', id, () => [h('a', { href: '/' }, 'Runs'), ' / ', identifier(id)])
     put('title', task, () => [h('h1', {}, words(task, 300))])
-    put('states', [state, frozen, root, heldCount, seal, isFinal(run)], () => [
+    put('states', [state, frozen, whole, heldCount, seal, isFinal(run)], () => [
       badge(state),
-      frozen && badge('frozen', root ? 'frozen' : 'frozen in part'),
+      frozen && badge('frozen', whole ? 'frozen' : 'frozen in part'),
       heldCount > 0 && badge('held', `${heldCount} held`),
       seal !== undefined && badge('passed', 'sealed'),
       !isFinal(run) && button('Cancel run', () => askCancel(id, changed)),
@@ -169,13 +169,16 @@ export class RunPage {
   #paint(next, holds) {
     const first = this.#detail === undefined
     if (this.#detail?.run.frozen === false && next.run.frozen) announce('This run is frozen.')
+    if (this.#detail?.run.frozen !== next.run.frozen) this.#shell.check()
     this.#detail = next
     if (first) {
       const columns = h('div', { class: 'columns' }, this.#tree.element, this.#side)
       fill(byId('main'), [this.#head, this.#lost, this.#cheques.element, columns])
     }
-    const root = next.nodes.find((node) => node.id === next.run.root)
-    this.#summarise(next.run, root?.standing === 'frozen')
+    const frozen = next.nodes.filter((node) => node.standing === 'frozen')
+    // Frozen without a frozen node: it is the gateway that is.
+    const whole = frozen.length === 0 || frozen.some((node) => node.id === next.run.root)
+    this.#summarise(next.run, whole)
     this.#cheques.update(holds, first)
     const waiting = new Set(holds.filter((hold) => hold.state === 'open').map((hold) => hold.node))
     this.#tree.update(next.nodes, waiting, next.run.currency, api.nowMs() / 1000)

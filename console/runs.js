@@ -23,6 +23,7 @@ function keepReading(shell, read) {
   let timer
   const now = async () => {
     clearTimeout(timer)
+    shell.check()
     try {
       await read()
       sinceMs = 0
@@ -109,7 +110,7 @@ function empty(demo) {
       h(
         'p',
         { class: 'muted' },
-        'The demo signs a small mandate, buys from simulated shops with simulated money, and holds one payment for you to decide. It needs no key and no network.',
+        'The demo signs a small mandate and buys from simulated shops with simulated money. It needs no key and no network.',
       ),
     demo && start,
     problem,

@@ -13,6 +13,7 @@ import { clockTime } from './text.js'
  * @property {(link: Link, retry: () => void) => void} link
  * @property {(holds: readonly HoldView[]) => void} held
  * @property {(frozen: boolean) => void} frozen
+ * @property {() => void} check asks whether the gateway is frozen
  */
 
 /** @param {Link} link */
@@ -37,7 +38,7 @@ export function createShell(page, changed) {
   fill(byId('tools'), [status, stop, leave])
   byId('tools').hidden = false
   byId('nav').hidden = false
-  const here = location.pathname === '/holds' ? 'nav-holds' : 'nav-runs'
+  const here = location.pathname.startsWith('/holds') ? 'nav-holds' : 'nav-runs'
   byId(here).setAttribute(
     'aria-current',
     location.pathname === '/' || here === 'nav-holds' ? 'page' : 'true',
@@ -60,6 +61,12 @@ export function createShell(page, changed) {
       shown.textContent = String(open)
       shown.classList.toggle('some', open > 0)
       document.title = `${open > 0 ? `(${open} held) ` : ''}${page} · Headgate`
+    },
+    check() {
+      api.session().then(
+        (session) => this.frozen(session.frozen),
+        () => undefined,
+      )
     },
     frozen(frozen) {
       const banner = h(
