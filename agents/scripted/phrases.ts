@@ -1,10 +1,6 @@
 /** Matching fixed phrases in tokens, the longest first. */
 import type { Token } from './tokens.ts'
 
-export interface Phrase {
-  readonly words: readonly string[]
-}
-
 /** Phrases from text: one per comma, sorted so that the longest is tried first. */
 export const phrases = (text: string): readonly (readonly string[])[] =>
   text
