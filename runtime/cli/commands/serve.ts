@@ -9,6 +9,7 @@ import { loginCodeAnswer } from '../../http/shapes.ts'
 import { dataFile, openDataDir, replaceFile, writeIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
+import { DEFAULT_MISSION, loadMission } from '../mission.ts'
 import { assertPortFree, startOutside } from '../world.ts'
 import { apiOf, command, dataPath, emit, type ServerOptions, withServer } from './context.ts'
 
@@ -94,14 +95,14 @@ async function serveUntilStopped(
 function announce(io: Io, headgate: Headgate, path: string, options: { json?: boolean }): void {
   const { url, local } = headgate
   const port = new URL(local).port
-  const console = `http://headgate.localhost:${port}`
+  const consoleUrl = `http://headgate.localhost:${port}`
   const { code } = headgate.newLoginCode()
   const { pid } = process
   replaceFile(dataFile(path, 'server'), { local, url, pid })
-  emit(io, options, { url, local, console, loginCode: code, pid, data: path }, () =>
+  emit(io, options, { url, local, console: consoleUrl, loginCode: code, pid, data: path }, () =>
     [
       `headgate is ready`,
-      `  console     ${console}`,
+      `  console     ${consoleUrl}`,
       `  login code  ${code}   (once, for ten minutes; \`headgate login-code\` makes another)`,
       `  interface   ${url}`,
       `  data        ${path}`,
@@ -140,7 +141,8 @@ async function start(io: Io, options: ServeOptions): Promise<void> {
   const outside = await startOutside({ dir: join(path, 'world'), port, clock: io.clock })
   try {
     const config = parseConfig(JSON.stringify(outside.config))
-    const demoMandate = () => outside.sign({ task: 'buy one desk lamp' })
+    const mission = loadMission(DEFAULT_MISSION)
+    const demoMandate = () => outside.sign(mission.mandate)
     await serveUntilStopped(io, { path, config, railKey: outside.rail.key, demoMandate }, options)
   } finally {
     await outside.close()
