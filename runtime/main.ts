@@ -7,16 +7,20 @@ import { readEnvironment } from './config.ts'
 import { systemClock } from './core/clock.ts'
 
 /** How long a command may take to put things away after a signal, before a second look. */
-const GRACE_MS = 8_000
+const GRACE_MS = 20_000
 
 function interruptible(): AbortSignal {
   const controller = new AbortController()
   const stop = () => {
-    if (controller.signal.aborted) process.exit(EXIT.interrupted)
+    if (controller.signal.aborted) return
     controller.abort()
     setTimeout(() => process.exit(EXIT.interrupted), GRACE_MS).unref()
   }
-  process.on('SIGINT', stop).on('SIGTERM', stop)
+  const insist = () => {
+    if (controller.signal.aborted) process.exit(EXIT.interrupted)
+    stop()
+  }
+  process.on('SIGINT', insist).on('SIGTERM', insist)
   // Started by a parent with an IPC channel: do not outlive it.
   process.once('disconnect', stop)
   return controller.signal

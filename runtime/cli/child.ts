@@ -90,6 +90,8 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Pr
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
   const gone = once(child, 'exit')
   child.kill(signal)
+  // An open channel would keep it alive after it has closed everything else.
+  if (child.connected) child.disconnect()
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
   await gone
   clearTimeout(timer)
