@@ -1,12 +1,130 @@
-/** The attack runner’s command line. */
+/** The attack runner’s command line: what is tried, on which layers, and how it went. */
 import { parseArgs } from 'node:util'
+import { ABLATED, type Ablation, ablate } from './ablate.ts'
 import { CASES } from './cases/all.ts'
+import { NOT_APPLICABLE } from './cases/not-applicable.ts'
 import { runSuite } from './suite.ts'
+import { type AttackCase, type CaseResult, LAYERS } from './types.ts'
+import { startScene } from './world/start.ts'
 
-const { values } = parseArgs({ options: { only: { type: 'string' } } })
-const only = values.only?.split(',')
-const results = await runSuite({
-  cases: CASES.filter(({ id }) => only === undefined || only.includes(id)),
-  onResult: ({ id, ms, why }) => console.log(id, ms, why ?? 'ok'),
-})
-console.log(results.length, results.filter((r) => r.why).length)
+const USAGE = `Usage: npm run attack -- [options]
+
+Starts a gateway with its rail and shops, attacks it over HTTP, and scores each case on the rail's own book, on the
+ledger's balances and on the code of the refusal. Ends with 0 only if every case went as it must.
+
+  --layer a,b     only these: ${LAYERS.join(', ')}
+  --only id,id    only these cases, such as T25,L02
+  --ablate        run the cases of each check without that check, and show what it is worth
+  --list          what there is, without running anything
+  --json          one JSON document on stdout, and nothing else there
+  --help
+`
+
+class UsageError extends Error {}
+
+const out = (text: string): void => void process.stdout.write(text)
+
+function chosen(layers: string | undefined, only: string | undefined): readonly AttackCase[] {
+  const names = layers?.split(',')
+  const ids = only?.split(',')
+  const unknown = [
+    ...(names ?? []).filter((name) => !LAYERS.some((layer) => layer === name)),
+    ...(ids ?? []).filter((id) => !CASES.some((attack) => attack.id === id)),
+  ]
+  if (unknown.length > 0) throw new UsageError(`there is no ${unknown.join(', ')}`)
+  return CASES.filter(
+    ({ id, layer }) => (names?.includes(layer) ?? true) && (ids?.includes(id) ?? true),
+  )
+}
+
+function list(cases: readonly AttackCase[], json: boolean): void {
+  const shown = cases.map(({ id, layer, goal, method, expected }) => {
+    return { id, layer, goal, method, expected }
+  })
+  if (json) out(`${JSON.stringify({ cases: shown, notApplicable: NOT_APPLICABLE }, null, 2)}\n`)
+  for (const { id, layer, goal, method, expected } of json ? [] : shown) {
+    const { status, code = '', verdict = '' } = expected
+    out(`${id.padEnd(6)} ${layer.padEnd(9)} ${goal}\n${' '.repeat(17)}${method}\n`)
+    out(`${' '.repeat(17)}→ ${[status, verdict, code].filter((part) => part !== '').join(' ')}\n`)
+  }
+}
+
+function resultLine({ id, layer, ms, why }: CaseResult): string {
+  const word = why === undefined ? 'stopped' : 'WRONG'
+  const reason = why === undefined ? '' : `  ${why}`
+  return `${word.padEnd(8)} ${id.padEnd(12)} ${layer.padEnd(9)} ${String(ms).padStart(5)} ms${reason}\n`
+}
+
+async function attack(cases: readonly AttackCase[], json: boolean): Promise<boolean> {
+  const results = await runSuite({
+    cases,
+    // Progress is for people; a reader of the document gets the document alone.
+    onResult: (result) => (json ? undefined : out(resultLine(result))),
+  })
+  const wrong = results.flatMap(({ id, why }) => (why === undefined ? [] : [{ id, why }]))
+  const stopped = results.length - wrong.length
+  const document = { cases: results.length, stopped, wrong, notApplicable: NOT_APPLICABLE }
+  if (json) out(`${JSON.stringify(document, null, 2)}\n`)
+  else out(`\n${results.length} cases, ${stopped} went as they must, ${wrong.length} wrong\n`)
+  return wrong.length === 0
+}
+
+function ablationLines({ check, cases, wrong, stoppedAnyway, ok }: Ablation): string {
+  const head = `${ok ? 'shown' : 'NOT SHOWN'}  without ${check}: ${wrong.length} of ${cases} cases go wrong\n`
+  const lines = wrong.map(
+    ({ id, why, moneyMoved }) => `    ${id.padEnd(6)} ${moneyMoved ? 'MONEY MOVED: ' : ''}${why}\n`,
+  )
+  const instead = stoppedAnyway === undefined ? '' : `    stopped anyway: ${stoppedAnyway}\n`
+  return head + lines.join('') + instead
+}
+
+async function ablateAll(json: boolean): Promise<boolean> {
+  const scene = await startScene()
+  try {
+    const ablations: Ablation[] = []
+    for (const check of ABLATED) {
+      const ablation = await ablate(check, scene)
+      ablations.push(ablation)
+      if (!json) out(ablationLines(ablation))
+    }
+    if (json) out(`${JSON.stringify({ ablations }, null, 2)}\n`)
+    return ablations.every(({ ok }) => ok)
+  } finally {
+    await scene.close()
+  }
+}
+
+const FLAGS = {
+  layer: { type: 'string' },
+  only: { type: 'string' },
+  ablate: { type: 'boolean', default: false },
+  list: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const
+
+async function main(): Promise<number> {
+  try {
+    const { values } = parseArgs({ options: FLAGS })
+    if (values.help) {
+      out(USAGE)
+      return 0
+    }
+    const cases = chosen(values.layer, values.only)
+    if (values.list) {
+      list(cases, values.json)
+      return 0
+    }
+    const went = values.ablate ? await ablateAll(values.json) : await attack(cases, values.json)
+    return went ? 0 : 1
+  } catch (error) {
+    const isUsage =
+      error instanceof UsageError ||
+      (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE'))
+    const message = error instanceof Error ? error.message : 'failed'
+    process.stderr.write(isUsage ? `attack: ${message}\n\n${USAGE}` : `attack: ${message}\n`)
+    return isUsage ? 2 : 1
+  }
+}
+
+process.exitCode = await main()

@@ -54,8 +54,8 @@ export interface AttackCase {
   readonly method: string
   readonly expected: Expected
   readonly world?: WorldName
-  /** Checks without which this case must be expected to go wrong; the ablation runs it for these. */
-  readonly guards?: readonly CheckName[]
+  /** The check whose worth this case shows: an evaluation without that check runs it again. */
+  readonly guards?: CheckName
   readonly run: (bench: Bench) => Promise<Seen>
 }
 

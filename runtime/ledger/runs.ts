@@ -8,7 +8,7 @@ import { ZERO } from '../core/money.ts'
 import { sealSchema } from '../core/receipt.ts'
 import type { Head, NodeRecord, RunState } from '../core/records.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
-import { consumeProof, isOwnProof, proofKeys, refused } from './rules.ts'
+import { assertIntact, consumeProof, isOwnProof, proofKeys, refused } from './rules.ts'
 
 /** Opens a node: its record, account, standing and first event, chained to `anchor`. */
 export function openNode(
@@ -146,6 +146,8 @@ export function* note(input: Note, draft: Draft): Steps<Commands['note']['result
   if (isRecorded && head !== undefined) return { ok: true, head }
   const refusal = consumeProof(draft, proof)
   if (refusal) return refusal
+  // An event states the balances: one without money must not make an edited account look like a recorded one.
+  if (stream !== 'gateway') assertIntact(draft, stream)
   return {
     ok: true,
     head: stream === 'gateway' ? draft.appendGateway(type, data) : draft.append(stream, type, data),

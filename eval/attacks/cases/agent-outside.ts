@@ -23,7 +23,6 @@ export const OUTSIDE_CASES: readonly AttackCase[] = [
     goal: 'Have an agent pay somebody else',
     method: 'A description tells a planner to split off a leaf for a payee that no mandate names',
     expected: { status: 403, code: 'widened' },
-    guards: ['depth'],
     run: async (bench) => {
       const { stranger } = bench.world
       const root = await bench.run()
@@ -50,7 +49,7 @@ export const OUTSIDE_CASES: readonly AttackCase[] = [
     goal: 'Have an agent pay ten times the price',
     method: 'The page says 10,000; the quote is changed to say so too',
     expected: deny('quote_invalid'),
-    guards: ['quote'],
+    guards: 'quote',
     run: (bench) => payChanged(bench, (claims) => claims.replaceAll('1000', '10000')),
   },
   {
@@ -59,7 +58,6 @@ export const OUTSIDE_CASES: readonly AttackCase[] = [
     goal: 'Be bought from under a name that looks right',
     method: 'A look-alike shop quotes in its own name for the real shop’s payee',
     expected: deny('quote_invalid'),
-    guards: ['quote'],
     run: async (bench) => {
       const lookalike = { iss: bench.shop.id.replace('l', '1') }
       const { quote, leaf } = await bench.purchase({ key: newKey(), claims: lookalike })
@@ -105,7 +103,6 @@ export const OUTSIDE_CASES: readonly AttackCase[] = [
     goal: 'Have a leaf search, quote, split or read',
     method: 'A leaf tries every door but its own',
     expected: { status: 403, code: 'token_invalid' },
-    guards: ['capability'],
     run: async (bench) => {
       const { root, leaf } = await bench.purchase()
       const search = { path: '/search', body: { text: 'chair', limit: 5 } }
@@ -184,7 +181,7 @@ export const OUTSIDE_CASES: readonly AttackCase[] = [
     goal: 'Have another shop paid for goods that it never sold',
     method: 'A shop really signs a quote that names another allowed payee',
     expected: deny('payee'),
-    guards: ['quote'],
+    guards: 'quote',
     run: async (bench) => {
       const payees = ['desk-bazaar', 'mirror-kiosk']
       const root = await bench.run({ ceiling: 500_000, payees })

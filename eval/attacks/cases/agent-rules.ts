@@ -18,7 +18,6 @@ export const RULE_CASES: readonly AttackCase[] = [
     method: 'The same shop and amount again under a new number, in another run',
     expected: HELD,
     world: 'ruled',
-    guards: ['policy'],
     run: async (bench) => {
       const bill = { amount: 7_013 }
       const { quote, leaf } = await bench.purchase(bill)
@@ -52,7 +51,7 @@ export const RULE_CASES: readonly AttackCase[] = [
     method: 'A payee on the mandate that is on the operator’s list',
     expected: FORBIDDEN,
     world: 'ruled',
-    guards: ['policy'],
+    guards: 'policy',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase({ shop: bench.world.shops[1], amount: 1_301 })
       const answer = await bench.pay(leaf, quote)

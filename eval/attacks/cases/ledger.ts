@@ -66,7 +66,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     goal: 'Cross the total with payments that are each allowed',
     method: 'Payments under the limit for one, until their sum would be over the ceiling',
     expected: { status: 403, code: 'insufficient' },
-    guards: ['funds'],
     run: async (bench) => {
       const root = await bench.run({ ceiling: 3_500, perPayment: 1_000 })
       const moves = []
@@ -85,7 +84,7 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     goal: 'Make one payment that is larger than any may be',
     method: 'A leaf with money enough, over the mandate’s limit for one payment',
     expected: { status: 403, code: 'per_payment', verdict: 'deny' },
-    guards: ['funds'],
+    guards: 'funds',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase({ mandate: { perPayment: 999 } })
       return bench.seen(await bench.pay(leaf, quote))
@@ -118,7 +117,7 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     goal: 'Open a spent window again',
     method: 'Two payments in one hour of the mandate’s zone that are together over its limit',
     expected: { status: 403, code: 'window', verdict: 'deny' },
-    guards: ['funds'],
+    guards: 'funds',
     run: async (bench) => {
       const window = { zone: 'Pacific/Kiritimati', perDay: 1_500 }
       const { root, quote, leaf } = await bench.purchase({ mandate: { window } })
@@ -164,7 +163,7 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     goal: 'Spend more than the ledger gave',
     method: 'A leaf whose token says 1,000 and whose account was opened with 400',
     expected: { status: 403, code: 'insufficient', verdict: 'deny' },
-    guards: ['funds'],
+    guards: 'funds',
     run: async (bench) => {
       const root = await bench.run()
       const quote = bench.quote()
@@ -196,7 +195,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     method:
       'The planner is revoked while one leaf’s payment is on its way and another’s is to come',
     expected: { status: 403, code: 'revoked', verdict: 'deny' },
-    guards: ['standing'],
     run: async (bench) => {
       const root = await bench.run()
       const middle = await bench.child(root, { ceiling: 50_000 })
@@ -215,6 +213,83 @@ export const LEDGER_CASES: readonly AttackCase[] = [
       const left = await availableAt(bench, root)
       bench.claim(left === 99_000, `expected all but the unknown payment to be home, found ${left}`)
       return seen
+    },
+  },
+  {
+    id: 'L24',
+    layer: 'ledger',
+    goal: 'Raise a ceiling where it is kept',
+    method:
+      'The run’s record in the store’s file is edited: first the ceiling, then the mandate itself',
+    expected: { status: 403, code: 'mandate_invalid', verdict: 'deny' },
+    guards: 'standing',
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      const edit = (path: string, value: string | number) =>
+        bench.world.editStore(
+          'UPDATE runs SET record = json_set(record, ?, ?) WHERE id = ?',
+          path,
+          value,
+          root.run,
+        )
+      edit('$.ceiling', 900_000)
+      bench.must(await bench.pay(leaf, quote), 403, 'mandate_invalid')
+      edit('$.ceiling', 100_000)
+      edit('$.mandate', bench.mandate({ ceiling: 900_000 }))
+      return bench.seen(await bench.pay(leaf, quote))
+    },
+  },
+  {
+    id: 'L25',
+    layer: 'ledger',
+    goal: 'Write oneself money',
+    method: 'The leaf’s account in the store’s file is given more, balanced in itself',
+    expected: { status: 503, code: 'unavailable' },
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const add = (amount: number) =>
+        bench.world.editStore(
+          'UPDATE accounts SET ceiling = ceiling + ?, available = available + ? WHERE node = ?',
+          amount,
+          amount,
+          leaf.claims.node,
+        )
+      add(5_000)
+      try {
+        // A refusal writes an event; it must not make the edited balances look like recorded ones.
+        bench.must(await bench.pay(leaf, bench.quote()), 503, 'unavailable')
+        return bench.seen(await bench.pay(leaf, quote))
+      } finally {
+        add(-5_000)
+      }
+    },
+  },
+  {
+    id: 'L26',
+    layer: 'ledger',
+    goal: 'Write oneself money back',
+    method:
+      'Money that was spent is made available again in the store’s file, and a second leaf is split off',
+    expected: { status: 503, code: 'unavailable' },
+    run: async (bench) => {
+      const root = await bench.run({ ceiling: 1_000 })
+      const quote = bench.quote()
+      const first = await bench.leaf(root, quote)
+      bench.must(await bench.pay(first, quote), 200)
+      const shift = (amount: number) =>
+        bench.world.editStore(
+          'UPDATE accounts SET allotted = allotted - ?, available = available + ? WHERE node = ?',
+          amount,
+          amount,
+          root.claims.node,
+        )
+      shift(1_000)
+      try {
+        const second = bench.mint(root, bench.leafClaims(bench.quote(), {}))
+        return bench.seen(await bench.register(root, second.token), [bench.move()])
+      } finally {
+        shift(-1_000)
+      }
     },
   },
 ]

@@ -92,7 +92,6 @@ export const ACT_CASES: readonly AttackCase[] = [
     goal: 'Use one approval for another payment',
     method: 'An approval is given and used; its id is then given the other payment’s digest',
     expected: { status: 202, code: 'approval_required', verdict: 'hold' },
-    guards: ['policy'],
     run: async (bench) => {
       const { root, quote, leaf } = await bench.purchase(HELD)
       const first = await holdOf(bench, leaf, quote)
@@ -162,7 +161,7 @@ export const ACT_CASES: readonly AttackCase[] = [
     goal: 'Ask again until somebody says yes',
     method: 'A payment that a person refused is sent again',
     expected: { status: 403, code: 'policy', verdict: 'deny' },
-    guards: ['policy'],
+    guards: 'policy',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase(HELD)
       bench.must(await decide(bench, await holdOf(bench, leaf, quote), 'refuse'), 200)
@@ -198,7 +197,7 @@ export const ACT_CASES: readonly AttackCase[] = [
     goal: 'Pay after the stop was acknowledged',
     method: 'The whole gateway is frozen, and a leaf that was ready pays',
     expected: { status: 403, code: 'frozen', verdict: 'deny' },
-    guards: ['standing'],
+    guards: 'standing',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       bench.must(await bench.operator('/freeze', { method: 'POST' }), 200)

@@ -39,7 +39,7 @@ export const BODY_CASES: readonly AttackCase[] = [
     goal: 'Switch a check off',
     method: 'Fields that ask for it: override, skipChecks, approved',
     expected: MALFORMED,
-    guards: ['shape'],
+    guards: 'shape',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       for (const extra of [{ skipChecks: ['policy'] }, { approved: true }, { ceiling: 1e9 }]) {
@@ -75,7 +75,7 @@ export const BODY_CASES: readonly AttackCase[] = [
     goal: 'Have two readers see two bodies',
     method: 'The same key twice, once spelled with an escape',
     expected: AMBIGUOUS,
-    guards: ['shape'],
+    guards: 'shape',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       const other = bench.quote({ shop: bench.world.stranger })
@@ -159,7 +159,6 @@ export const BODY_CASES: readonly AttackCase[] = [
     goal: 'Say it again where somebody else might read it',
     method: 'Payee and amount in the query, then in headers that override',
     expected: AMBIGUOUS,
-    guards: ['shape'],
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       const twice = {
@@ -200,7 +199,6 @@ export const BODY_CASES: readonly AttackCase[] = [
     goal: 'Slip a bad payment through beside a good one',
     method: 'A batch: an array of bodies, and an array of quotes',
     expected: MALFORMED,
-    guards: ['shape'],
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       const other = bench.quote({ shop: bench.world.stranger, amount: 90_000 })

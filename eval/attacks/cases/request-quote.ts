@@ -45,7 +45,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
     goal: 'Pay one shop for another’s offer',
     method: 'A leaf for shop A, made for the digest of shop B’s quote',
     expected: deny('capability'),
-    guards: ['capability'],
     run: async (bench) => {
       const root = await bench.run()
       const quote = bench.quote({ shop: bench.world.shops[1] })
@@ -59,7 +58,7 @@ export const QUOTE_CASES: readonly AttackCase[] = [
     goal: 'Speak for another shop',
     method: 'A quote in shop B’s name, signed by shop A’s key under B’s key id',
     expected: deny('quote_invalid'),
-    guards: ['quote'],
+    guards: 'quote',
     run: async (bench) => {
       const [a, b] = bench.world.shops
       const { quote, leaf } = await bench.purchase({ shop: b, key: a.key })
@@ -73,7 +72,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
     method: 'A quote that expired one second ago; the leaf is still good',
     expected: deny('quote_expired'),
     world: 'late',
-    guards: ['quote'],
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase({ claims: { exp: bench.now() + 5 } })
       bench.world.pushClock(6_000)
@@ -86,7 +84,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
     goal: 'Have an offer outlive its shop’s clock',
     method: 'A quote that is dated an hour ahead',
     expected: deny('quote_invalid'),
-    guards: ['quote'],
     run: async (bench) => {
       const claims = { iat: bench.now() + 3600, exp: bench.now() + 7200 }
       const { quote, leaf } = await bench.purchase({ claims })
@@ -99,7 +96,7 @@ export const QUOTE_CASES: readonly AttackCase[] = [
     goal: 'Be paid more than the leaf was given',
     method: 'A quote of one minor unit above its leaf’s ceiling',
     expected: deny('capability'),
-    guards: ['capability'],
+    guards: 'capability',
     run: async (bench) => {
       const root = await bench.run()
       const quote = bench.quote({ amount: 1_001 })

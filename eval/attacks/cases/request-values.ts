@@ -131,7 +131,6 @@ export const VALUE_CASES: readonly AttackCase[] = VALUES.map(
     goal: value.goal,
     method: value.method,
     expected: { status: 403, code: 'quote_invalid', verdict: 'deny' },
-    ...(value.id === 'Q05' ? { guards: ['shape', 'quote'] as const } : {}),
     run: (bench) => tryValue(bench, value),
   }),
 )

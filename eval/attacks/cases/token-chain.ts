@@ -50,7 +50,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     goal: 'Spend with a chain of one’s own that says what an honest one says',
     method: 'The same claims signed under the attacker’s root key, which borrows the real key’s id',
     expected: REFUSED,
-    guards: ['authenticity'],
     run: async (bench) => {
       const { root, quote, leaf } = await bench.purchase()
       const forged = remint(bench, [root.claims, leaf.claims], bench.world.root.id)
@@ -162,7 +161,7 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     goal: 'Have the verifier fall back to its default key',
     method: 'An honest token that names an unknown root key id',
     expected: { status: 401, code: 'root_unknown' },
-    guards: ['authenticity'],
+    guards: 'authenticity',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       const token = withRootKeyId(leaf.token, 4_000_000_000)
@@ -176,7 +175,7 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     method:
       'A block of the right grammar, signed by a key that the block before it does not declare',
     expected: { status: 401, code: 'signer' },
-    guards: ['authenticity'],
+    guards: 'authenticity',
     run: async (bench) => {
       const root = await bench.run()
       const quote = bench.quote()
@@ -242,7 +241,7 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     goal: 'Have one leaf count as two',
     method: 'The parent appends the leaf’s signed claims again: same holder, new revocation id',
     expected: REFUSED,
-    guards: ['authenticity'],
+    guards: 'authenticity',
     run: async (bench) => {
       const { root, quote, leaf } = await bench.purchase()
       const { token } = appendClaims(root.token, { holder: root.holder, claims: leaf.claims })
@@ -255,7 +254,7 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     goal: 'Spend with a split that the ledger never saw',
     method: 'An honest planner’s leaf, minted and never registered',
     expected: REFUSED,
-    guards: ['authenticity'],
+    guards: 'authenticity',
     run: async (bench) => {
       const root = await bench.run()
       const quote = bench.quote()

@@ -30,7 +30,7 @@ export const DEPTH_CASES: readonly AttackCase[] = [
     goal: 'Delegate deeper than the mandate allows',
     method: 'A leaf at depth 3 where the mandate says 2',
     expected: { status: 403, code: 'depth' },
-    guards: ['depth'],
+    guards: 'depth',
     run: async (bench) => {
       const root = await bench.run({ limits: { depth: 2, fanOut: 10, nodes: 50 } })
       const one = await bench.child(root, { ceiling: 50_000 })
@@ -45,7 +45,7 @@ export const DEPTH_CASES: readonly AttackCase[] = [
     goal: 'Pay from deeper than the mandate allows',
     method: 'The same leaf, put into the store past the gateway',
     expected: { status: 403, code: 'depth', verdict: 'deny' },
-    guards: ['depth'],
+    guards: 'depth',
     run: async (bench) => {
       const root = await bench.run({ limits: { depth: 1, fanOut: 10, nodes: 50 } })
       const one = await bench.child(root, { ceiling: 50_000 })
@@ -61,7 +61,6 @@ export const DEPTH_CASES: readonly AttackCase[] = [
     goal: 'Give a child a payee that its planner may not pay',
     method: 'A block of the right grammar whose payees are not among its parent’s',
     expected: WIDENED,
-    guards: ['depth'],
     run: (bench) => registerWider(bench, { ceiling: 1_000, payees: [bench.world.shops[1].id] }),
   },
   {
@@ -100,7 +99,7 @@ export const DEPTH_CASES: readonly AttackCase[] = [
     goal: 'Pay with a chain that widens',
     method: 'A leaf that outlives its planner, put into the store past the gateway',
     expected: { status: 403, code: 'widened', verdict: 'deny' },
-    guards: ['depth'],
+    guards: 'depth',
     run: async (bench) => {
       const root = await bench.run()
       const soon = (bench.now() + 600) as typeof root.claims.expiresAtSeconds

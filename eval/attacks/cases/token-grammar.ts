@@ -88,7 +88,6 @@ export const GRAMMAR_CASES: readonly AttackCase[] = PROGRAMS.map(
     goal,
     method,
     expected: GRAMMAR,
-    ...(id === 'T05' ? { guards: ['authenticity'] as const } : {}),
     run: (bench) => payWith(bench, typeof source === 'string' ? source : source()),
   }),
 )

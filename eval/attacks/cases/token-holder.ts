@@ -40,7 +40,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     method: 'The leaf expired one second ago; mandate and quote are still good',
     expected: { status: 403, code: 'expired', verdict: 'deny' },
     world: 'late',
-    guards: ['standing'],
     run: async (bench) => {
       const root = await bench.run()
       const quote = bench.quote()
@@ -96,7 +95,7 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     goal: 'Use a one-shot leaf for a second payment',
     method: 'After paying its own quote the leaf presents another of the same shop and amount',
     expected: { status: 403, code: 'capability', verdict: 'deny' },
-    guards: ['capability'],
+    guards: 'capability',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       bench.must(await bench.pay(leaf, quote), 200)
@@ -109,7 +108,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     goal: 'Spend a token that was found in a log',
     method: 'The whole token, with a proof by the thief’s own key',
     expected: PROOF,
-    guards: ['authenticity'],
     run: (bench) => payWithProof(bench, { key: newKey() }),
   },
   {
@@ -168,7 +166,7 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     goal: 'Pay although somebody above was revoked',
     method: 'The planner in the middle is revoked; the leaf itself is untouched',
     expected: { status: 403, code: 'revoked', verdict: 'deny' },
-    guards: ['standing'],
+    guards: 'standing',
     run: async (bench) => {
       const root = await bench.run()
       const middle = await bench.child(root, { ceiling: 50_000 })
@@ -200,7 +198,7 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     goal: 'Pay with a token that may only search',
     method: 'A looker posts a payment',
     expected: { status: 403, code: 'not_a_leaf', verdict: 'deny' },
-    guards: ['capability'],
+    guards: 'capability',
     run: async (bench) => {
       const root = await bench.run()
       const looker = await bench.child(root, { kind: 'looker', ceiling: 0 })
@@ -225,7 +223,7 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     goal: 'Have two parts of the server read two different tokens',
     method: 'A token in a header of another name, then two Authorization headers',
     expected: { status: 401, code: 'ambiguous' },
-    guards: ['shape'],
+    guards: 'shape',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       const named = { headers: [['X-Access-Token', leaf.token]] } as const
@@ -240,7 +238,7 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     goal: 'Be let in without a token',
     method: 'No Authorization header, an empty one, another scheme, and a token that is empty',
     expected: { status: 401, code: 'malformed' },
-    guards: ['shape'],
+    guards: 'shape',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       const proof = () => ['DPoP', bench.proof(leaf, PAY)] as const

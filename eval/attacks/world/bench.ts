@@ -291,7 +291,7 @@ export class Bench {
     const names = new Set(headers.map(([name]) => name.toLowerCase()))
     const isRaw = typeof body === 'string' || body instanceof Uint8Array
     const typed = body === undefined || names.has('content-type')
-    this.world.watch.reset()
+    const before = new Map(this.world.refusals())
     const received = await send(this.world.origin, {
       method,
       path,
@@ -299,22 +299,7 @@ export class Bench {
       ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
       ...(giveUpMs === undefined ? {} : { giveUpMs }),
     })
-    return this.#answer(received)
-  }
-
-  #answer(received: Received): Answer {
-    const { json } = received
-    const body = typeof json === 'object' && json !== null ? (json as Answer['body']) : {}
-    const reason = body.reason as { code?: string } | undefined
-    const onTheWire = reason?.code ?? (typeof body.code === 'string' ? body.code : undefined)
-    const code = received.status === 401 ? (this.world.watch.code ?? onTheWire) : onTheWire
-    const verdict = body.verdict as Answer['verdict']
-    return {
-      ...received,
-      body,
-      ...(code === undefined ? {} : { code }),
-      ...(verdict === undefined ? {} : { verdict }),
-    }
+    return answerOf(received, newlyCounted(before, this.world.refusals()))
   }
 
   /** The run as operators see it. */
@@ -373,5 +358,26 @@ export class Bench {
   /** For a case that is about a state rather than an answer. */
   claim(holds: boolean, why: string): void {
     if (!holds) throw new Wrong(why)
+  }
+}
+
+/** The code that was counted in between: one request is refused once. */
+const newlyCounted = (
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+): string | undefined => [...after].find(([code, n]) => n > (before.get(code) ?? 0))?.[0]
+
+function answerOf(received: Received, counted: string | undefined): Answer {
+  const { json } = received
+  const body = typeof json === 'object' && json !== null ? (json as Answer['body']) : {}
+  const reason = body.reason as { code?: string } | undefined
+  const onTheWire = reason?.code ?? (typeof body.code === 'string' ? body.code : undefined)
+  const code = received.status === 401 ? (counted ?? onTheWire) : onTheWire
+  const verdict = body.verdict as Answer['verdict']
+  return {
+    ...received,
+    body,
+    ...(code === undefined ? {} : { code }),
+    ...(verdict === undefined ? {} : { verdict }),
   }
 }

@@ -8,17 +8,18 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { freePort, type Outside, startOutside } from '../../../runtime/cli/world.ts'
 import { compose, type GatewaySecrets } from '../../../runtime/compose.ts'
 import { type Config, type ConfigFile, parseConfig, Secret } from '../../../runtime/config.ts'
-import { steadyClock } from '../../../runtime/core/clock.ts'
+import { steadyClock, systemClock } from '../../../runtime/core/clock.ts'
 import {
   type PrivateJwk,
   privateKeyOf,
   publicJwkOf,
   rawPublicKey,
 } from '../../../runtime/core/keys.ts'
-import { CHECK_LIST, type Check } from '../../../runtime/gateway/pipeline.ts'
+import type { Check } from '../../../runtime/gateway/pipeline.ts'
 import { openSqliteLedger } from '../../../runtime/ledger/sqlite.ts'
 import { newKey } from '../forge/tokens.ts'
 import type { WorldName } from '../types.ts'
@@ -26,7 +27,6 @@ import { startAstray } from './astray.ts'
 import { createBenchMonitor, MONITOR_MS } from './bench-monitor.ts'
 import { createCredulousAgents } from './credulous.ts'
 import { createRailDesk, type RailDesk } from './rail-desk.ts'
-import { createWatch } from './watch.ts'
 import type { Shop, World } from './world.ts'
 
 /** Everything outside of the gateway, shared by all worlds of one evaluation. */
@@ -46,8 +46,7 @@ function createShop(id: string): Shop {
 export async function startScene(): Promise<Scene> {
   const dir = mkdtempSync(join(tmpdir(), 'headgate-attack-'))
   try {
-    const clock = { nowMs: () => Date.now() }
-    const outside = await startOutside({ dir, port: await freePort(), clock })
+    const outside = await startOutside({ dir, port: await freePort(), clock: systemClock() })
     return {
       outside,
       desk: createRailDesk(outside.rail.url, outside.rail.key.reveal()),
@@ -139,10 +138,10 @@ export async function startWorld(
   const monitor = name === 'monitored' ? createBenchMonitor() : undefined
   const config = configOf(scene, name, await freePort(), astray?.url)
   const secrets = newSecrets()
-  const watch = createWatch()
   const log: string[] = []
   let offsetMs = 0
-  const wall = () => Date.now() + offsetMs
+  const { nowMs } = systemClock()
+  const wall = () => nowMs() + offsetMs
   const store = join(scene.outside.dir, `${name}-${randomBytes(4).toString('hex')}.db`)
   const ledger = await openSqliteLedger({ path: store, organisation: config.organisation })
   const headgate = await compose({
@@ -152,8 +151,8 @@ export async function startWorld(
     log: ({ code, message }) => void log.push(`${code} ${message}`),
     overrides: {
       clock: steadyClock(wall),
-      ledger: watch.ledger(ledger),
-      checks: watch.checks(options.checks ?? CHECK_LIST),
+      ledger,
+      ...(options.checks === undefined ? {} : { checks: options.checks }),
       manual: name !== 'funnel',
       agents: createCredulousAgents(scene.outside.merchants),
       ...(monitor === undefined ? {} : { monitor }),
@@ -175,10 +174,18 @@ export async function startWorld(
     railKey: scene.outside.rail.key.reveal(),
     ...(astray === undefined ? {} : { astray }),
     ...(monitor === undefined ? {} : { monitor }),
-    watch,
+    refusals: () => headgate.gateway.pendingCounts(),
     root: secrets.root,
     ledger,
     engine: headgate.engine,
+    editStore: (sql, ...values) => {
+      const db = new DatabaseSync(store, { timeout: 5_000 })
+      try {
+        db.prepare(sql).run(...values)
+      } finally {
+        db.close()
+      }
+    },
     nowMs: wall,
     pushClock: (ms) => {
       if (name !== 'late') throw new Error('this clock is not ours')

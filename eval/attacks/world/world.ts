@@ -6,7 +6,6 @@ import type { Ledger } from '../../../runtime/core/ledger.ts'
 import type { WorldName } from '../types.ts'
 import type { BenchMonitor } from './bench-monitor.ts'
 import type { RailDesk } from './rail-desk.ts'
-import type { Watch } from './watch.ts'
 
 /** A shop whose signing key is the runner's: its quotes can say anything, and the signature is always right. */
 export interface Shop {
@@ -37,11 +36,17 @@ export interface World {
   readonly astray?: { readonly asked: number; readonly elsewhere: number }
   /** Only in a world that has one. */
   readonly monitor?: BenchMonitor
-  readonly watch: Watch
+  /**
+   * Refusals by checks 1 and 2 so far, by code, as the gateway counts them: on the wire they are all one and the
+   * same 401, and only this tells them apart.
+   */
+  readonly refusals: () => ReadonlyMap<string, number>
   readonly root: { readonly id: number; readonly key: KeyObject }
   /** The store's own door, for a state that no request can bring about: a bug of ours, an edited store. */
   readonly ledger: Ledger
   readonly engine: TokenEngine
+  /** Changes the store's file behind the gateway's back, as whoever owns the disk could. */
+  readonly editStore: (sql: string, ...values: readonly (string | number)[]) => void
   /** What this gateway takes for now, in milliseconds. */
   readonly nowMs: () => number
   /** Only in a world whose clock is ours. */

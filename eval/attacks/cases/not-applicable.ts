@@ -1,0 +1,34 @@
+/** Cases of the public list that are not tried here, each with the reason. Nothing stands here that could be tried. */
+
+export interface NotApplicable {
+  readonly id: string
+  readonly reason: string
+}
+
+const REASONS: { readonly [reason: string]: string } = {
+  'a payment has one field, so no fact can be stated twice; Q23 and Q31 try it': 'T10',
+  'callers choose no idempotency key: it derives from leaf and quote': 'Q14 Q16',
+  'a payment has no memo of the caller’s; A29 reads the rail’s reference': 'Q30',
+  'needs the gateway as a process that is killed and started again: tests/system': 'L07 L08 L20',
+  'there are no refunds in this version; A33 tries to ask for one': 'L09 F18',
+  'no amount below one minor unit can be stated; Q10 tries it': 'L16',
+  'a run has one currency and converts nothing': 'L18',
+  'a payout has no capture of its own; R13 is the rail that moves more': 'L19',
+  'there are no webhooks in this version: the rail is asked': 'L21 R02 R03 R04 R12 R16 F25',
+  'no request names an account; the request that a fooled agent can make is A01': 'A02 A03 A04 A10',
+  'there are no tools of others in this version': 'A05',
+  'no rule knows categories of goods: a residual within the authority, bounded as in A32': 'A22',
+  'planners and monitors get no text of an outsider to imitate; M01 and A01f try it': 'A25 A26 A35',
+  'no monitor of this version is a model': 'M13',
+  'needs a browser: tests/console': 'O10 O17',
+  'the log is exported as lines of JSON and never as cells': 'O16',
+  'no request and no variable names a rail’s address; R09 is the rail that redirects': 'R10',
+  'the simulated rail has no test and live keys': 'R14',
+  'nothing is sold for a proof of payment; Q17b is the same quote for another payment': 'R17',
+  'true of every payment that goes through here': 'F16',
+  'root keys are rotated by configuration of the token engine: tests/tokens': 'F21',
+}
+
+export const NOT_APPLICABLE: readonly NotApplicable[] = Object.entries(REASONS)
+  .flatMap(([reason, ids]) => ids.split(' ').map((id) => ({ id, reason })))
+  .sort((a, b) => (a.id < b.id ? -1 : 1))
