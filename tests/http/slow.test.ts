@@ -1,0 +1,91 @@
+import { Writable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { describe, expect, it } from 'vitest'
+import { LIMITS } from '../../runtime/core/limits.ts'
+import { createFeeds } from '../../runtime/http/feed.ts'
+import type { Operator } from '../../runtime/http/operators.ts'
+import { createStreams } from '../../runtime/http/stream.ts'
+import { fakeFeed, RUN, settle } from './fake-feed.ts'
+
+/** A response whose socket takes something only when the test lets it. */
+class Response extends Writable {
+  taken = ''
+  stuck = true
+  #waiting: (() => void) | undefined
+
+  constructor() {
+    super({ highWaterMark: 64, decodeStrings: false })
+  }
+
+  setHeader() {}
+  writeHead() {}
+
+  override _write(chunk: string, _encoding: string, done: () => void) {
+    const take = () => {
+      this.taken += chunk
+      done()
+    }
+    if (this.stuck) this.#waiting = take
+    else take()
+  }
+
+  release() {
+    this.stuck = false
+    this.#waiting?.()
+  }
+}
+
+const operator: Operator = { kind: 'token', name: 'token', isStillIn: () => true }
+
+async function openStream(length: number) {
+  const fake = fakeFeed(length)
+  const clock = { nowMs: () => 1_800_000_000_000 }
+  const streams = createStreams({ feeds: createFeeds(fake.ledger), clock })
+  const raw = new Response()
+  const reply = { getHeaders: () => ({}), hijack: () => undefined, raw }
+  await streams.open({ run: RUN, after: 0, operator, reply: reply as unknown as FastifyReply })
+  await settle()
+  return { ...fake, streams, raw }
+}
+
+const positions = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
+
+describe('a reader that does not read', () => {
+  it('is told bye once its queue is full, and what it was sent has no gap', async () => {
+    const { streams, raw, grow } = await openStream(0)
+    raw.stuck = false
+    raw.release()
+    await settle()
+    raw.stuck = true
+    grow(1)
+    await settle()
+    grow(LIMITS.streamQueue)
+    await settle()
+    expect(streams.count).toBe(1)
+    grow(1)
+    await settle()
+    expect(streams.count).toBe(0)
+    raw.release()
+    await settle()
+    const got = positions(raw.taken)
+    expect(got).toEqual(got.map((_, i) => i + 1))
+    expect(raw.taken).toMatch(/event: bye\ndata: {"reason":"slow"}\n\n$/)
+  })
+
+  it('is read for no faster than it reads, however much there is to catch up with', async () => {
+    const { raw, state } = await openStream(100_000)
+    const reads = state.reads
+    await settle()
+    expect(state.reads).toBe(reads)
+    expect(raw.writableLength).toBeLessThan(200_000)
+  })
+
+  it('is cut when the server closes, and holds nobody up', async () => {
+    const { streams, raw } = await openStream(100_000)
+    const closed = new Promise((resolve) => raw.once('close', resolve))
+    streams.closeAll('shutdown')
+    expect(streams.count).toBe(0)
+    await closed
+    expect(raw.destroyed).toBe(true)
+  })
+})
