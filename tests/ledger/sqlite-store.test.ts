@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
@@ -154,9 +154,10 @@ describe('opening', () => {
   it.each([
     ['below a file', () => join(path, 'ledger.db')],
     ['in a folder that does not exist', () => join(folder.path, 'none', 'ledger.db')],
-    ['that is a folder', () => folder.path],
+    ['that is a folder', () => join(folder.path, 'folder')],
   ])('refuses a path %s', async (_name, where) => {
     writeFileSync(path, '')
+    mkdirSync(join(folder.path, 'folder'))
     await expect(open({ path: where() })).rejects.toMatchObject({ code: 'store_unavailable' })
   })
 
@@ -463,7 +464,7 @@ describe('killed in the middle of writing', () => {
     return acknowledged
   }
 
-  it('keeps every acknowledged payment, and the log verifies', async () => {
+  it('keeps every acknowledged payment, and the log verifies', { timeout: 120_000 }, async () => {
     for (const [round, count] of [15, 3, 30].entries()) {
       const acknowledged = await killAfter(count, round)
       expect(acknowledged.length).toBeGreaterThanOrEqual(count)
