@@ -18,15 +18,21 @@ export interface FunnelBounds {
   readonly looks: number
   /** Times one call is tried again while the gateway or a model is at fault. */
   readonly tries: number
-  /** Model calls of one run in this process. */
+  /** Model calls of one run in this process, and the tokens that they read and wrote. */
   readonly modelCalls: number
+  readonly modelTokens: number
   /** One call to an agent. */
   readonly modelMs: number
+  /** Searches, and quotes, that one look may ask for. */
+  readonly searches: number
+  readonly quotes: number
+  /** One run from its creation on, however often it was resumed. */
+  readonly wallMs: number
   /** Longest pause between two such tries; the first is a tenth of a second, and each is twice the one before. */
   readonly backOffMs: number
   /** Longest pause between two looks at something that somebody else decides. */
   readonly pauseMs: number
-  /** How long a purchase waits for the rail's word before it is given up; its money stays reserved. */
+  /** How long a purchase waits for the rail's word before the rest goes on without it; its money stays reserved. */
   readonly outcomeMs: number
 }
 
@@ -35,7 +41,11 @@ export const BOUNDS: FunnelBounds = {
   looks: 3,
   tries: 8,
   modelCalls: 2_000,
+  modelTokens: 5_000_000,
   modelMs: 60_000,
+  searches: 12,
+  quotes: 12,
+  wallMs: 30 * 24 * 3_600_000,
   backOffMs: 5_000,
   pauseMs: 1_000,
   outcomeMs: 10 * 60_000,
@@ -77,9 +87,12 @@ export interface Walk extends Omit<FunnelDeps, 'bounds'> {
   readonly signal: AbortSignal
   /** How many purchases may be under way. */
   readonly gate: Gate
-  /** Resolves when the run's feed moves, or after `ms`, or at once when the walk is stopped. */
+  /**
+   * Resolves when the run's feed moves, or after `ms`, or at once when the walk is stopped. Within a purchase it
+   * leaves the purchase's place to another meanwhile.
+   */
   readonly change: (ms: number) => Promise<void>
-  modelCalls: number
+  readonly used: { calls: number; tokens: number }
 }
 
 /** This branch cannot go on; its siblings can. `reason` is a short code of ours. */

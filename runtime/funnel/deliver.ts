@@ -9,7 +9,8 @@ import { backOff, once } from './steps.ts'
 interface Delivery {
   readonly merchant: MerchantId
   readonly quote: string
-  readonly receipt: string
+  /** Absent where the gateway would not give it: then there is nothing to hand over. */
+  readonly receipt: string | undefined
 }
 
 const deliveredSchema = z.strictObject({ order: z.string().max(200).nullable() })
@@ -37,13 +38,15 @@ async function handOver(
   walk: Walk,
   { merchant, quote, receipt }: Delivery,
 ): Promise<string | null> {
+  if (receipt === undefined) return null
   for (let tried = 1; tried <= walk.bounds.tries; tried += 1) {
     try {
       return await walk.merchants.order(merchant, quote, receipt)
     } catch (error) {
       walk.signal.throwIfAborted()
-      if (!(error instanceof Fault)) throw error
       walk.onFault?.(error)
+      // A refusal that is no fault will not change; and the money has moved, whatever the merchant makes of it.
+      if (!(error instanceof Fault)) return null
       await backOff(walk, tried)
     }
   }

@@ -15,7 +15,8 @@ import { BOUNDS, type FunnelDeps, type Walk } from './context.ts'
 import { Gate } from './gate.ts'
 import { closeNode } from './nodes.ts'
 import { reasonOf } from './reason.ts'
-import { type WalkResult, walkPlanner } from './walk.ts'
+import { NOTHING, resolved, type WalkResult } from './results.ts'
+import { walkPlanner } from './walk.ts'
 
 export interface Funnel {
   /** Walks a run in the background; a run that is walked already, ended, or planned elsewhere is left alone. */
@@ -105,18 +106,30 @@ function newWalk(deps: FunnelDeps, run: RunRecord, signal: AbortSignal): Walk {
     signal,
     gate: new Gate(bounds.purchases),
     change: (ms) => feedMoves(deps, run.id, ms, signal),
-    modelCalls: 0,
+    used: { calls: 0, tokens: 0 },
   }
 }
 
 async function walkToSeal(walk: Walk, root: NodeRecord): Promise<void> {
-  const result = await walkPlanner(walk, root, walk.mandate.task)
+  const { state } = await current(walk)
+  const isWalked = state === 'running'
+  const result = isWalked ? await walkPlanner(walk, root, walk.mandate.task) : NOTHING
   for (;;) {
     await closeNode(walk, root.id)
-    const run = await walk.finish(walk.run.id, endOf(result), reasonOf(result, root.currency))
-    if (isOver(run)) return
+    const standing = await walk.ledger.standing(root.id)
+    if (standing.state === 'closed') {
+      const known = await resolved(walk, result)
+      const isCancelled = (await current(walk)).state === 'cancelling'
+      const reason = isCancelled ? undefined : reasonOf(known, root.currency)
+      await walk.finish(walk.run.id, endOf(known), reason)
+    }
+    if (isOver(await current(walk))) return
     await walk.change(walk.bounds.pauseMs)
   }
+}
+
+async function current({ ledger, run }: Walk): Promise<RunRecord> {
+  return (await ledger.run(run.id)) ?? run
 }
 
 /** Failed means that nothing of the task came about; anything bought makes it completed, with what is unmet named. */

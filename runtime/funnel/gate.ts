@@ -8,14 +8,32 @@ export class Gate {
   }
 
   async hold<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#room > 0) this.#room -= 1
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    await this.#enter()
     try {
       return await work()
     } finally {
-      const next = this.#waiting.shift()
-      if (next) next()
-      else this.#room += 1
+      this.#leave()
     }
+  }
+
+  /** For a holder that waits for somebody else: lets another in meanwhile, and has its place again afterwards. */
+  async rest<T>(wait: () => Promise<T>): Promise<T> {
+    this.#leave()
+    try {
+      return await wait()
+    } finally {
+      await this.#enter()
+    }
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#room > 0) this.#room -= 1
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift()
+    if (next) next()
+    else this.#room += 1
   }
 }

@@ -1,8 +1,9 @@
 /**
  * A leaf at the gateway: it presents its one quote and does what the answer advises, until the payment has ended or
- * cannot be made. Every call is the same payment, so however often it is sent, money moves at most once.
+ * cannot be made. Every call is the same payment, so however often it is sent, money moves at most once. Whoever waits
+ * for a person or the rail leaves its place among the purchases under way to another.
  */
-
+import { z } from 'zod'
 import { ClientError } from '../client/errors.ts'
 import { paymentIdOf } from '../core/ids.ts'
 import type { NodeRecord, PaymentRecord } from '../core/records.ts'
@@ -11,11 +12,14 @@ import { BranchEnded, type Walk } from './context.ts'
 import { connectAs, waitWhileFrozen } from './nodes.ts'
 import { backOff } from './steps.ts'
 
-export type LeafEnd =
-  | { readonly kind: 'settled'; readonly payment: PaymentRecord; readonly receipt: string }
+export const leafEndSchema = z.discriminatedUnion('kind', [
+  /** `receipt` is the gateway's compact JWS; absent if it was settled and yet would not be given. */
+  z.strictObject({ kind: z.literal('settled'), receipt: z.string().exactOptional() }),
   /** This quote cannot be paid; a fresh one might. */
-  | { readonly kind: 'requote' }
-  | { readonly kind: 'refused'; readonly code: string }
+  z.strictObject({ kind: z.literal('requote') }),
+  z.strictObject({ kind: z.literal('refused'), code: z.string().max(80) }),
+])
+export type LeafEnd = z.output<typeof leafEndSchema>
 
 /** Holds that one payment may run into, one after another, before it counts as refused. */
 const MOST_HOLDS = 5
@@ -23,8 +27,13 @@ const MOST_HOLDS = 5
 /** Released because the rail never saw the payment, not because it said no: a fresh quote is worth a try. */
 const NEVER_MOVED: ReadonlySet<string> = new Set(['not_sent', 'absent_at_rail', 'never_submitted'])
 
+export const paymentOf = (walk: Walk, leaf: NodeRecord): Promise<PaymentRecord | undefined> =>
+  walk.ledger.payment(paymentIdOf(leaf.id, leaf.quote ?? ''))
+
+/** Pays. Throws BranchEnded `outcome_unknown` when the rail's word does not come in time. */
 export async function payLeaf(walk: Walk, leaf: NodeRecord, quote: string): Promise<LeafEnd> {
   const client = await connectAs(walk, leaf.id)
+  const untilMs = walk.clock.nowMs() + walk.bounds.outcomeMs
   let holds = 0
   for (let tried = 1; ; ) {
     walk.signal.throwIfAborted()
@@ -39,7 +48,14 @@ export async function payLeaf(walk: Walk, leaf: NodeRecord, quote: string): Prom
       if (isOurs) await stillWorthIt(walk, leaf)
       continue
     }
-    if (answer.verdict === 'allow') return ended(walk, answer)
+    if (answer.verdict === 'allow') {
+      const end = await outcomeOf(walk, answer, untilMs)
+      if (end.kind !== 'settled' || end.receipt !== undefined) return end
+      if (tried >= walk.bounds.tries) return end
+      await backOff(walk, tried)
+      tried += 1
+      continue
+    }
     if (answer.verdict === 'hold') {
       holds += 1
       const decided = holds > MOST_HOLDS ? 'hold_limit' : await waitForPerson(walk, answer)
@@ -63,36 +79,29 @@ async function send(call: () => Promise<PaymentAnswer>): Promise<PaymentAnswer |
 
 /** While the gateway is at fault a leaf keeps trying, as long as it could still be paid or already is. */
 async function stillWorthIt(walk: Walk, leaf: NodeRecord): Promise<void> {
-  const payments = await walk.ledger.payment(paymentIdOf(leaf.id, leaf.quote ?? ''))
-  if (payments?.nonce === undefined) await waitWhileFrozen(walk, leaf)
+  const payment = await paymentOf(walk, leaf)
+  if (payment?.nonce === undefined) await waitWhileFrozen(walk, leaf)
 }
 
 function denied({ reason }: PaymentAnswer): LeafEnd | 'wait' {
   const code = reason?.code ?? 'policy'
-  switch (reason?.advice) {
-    case 'requote':
-      return { kind: 'requote' }
-    case 'wait_for_person':
-      return 'wait'
-    case 'ask_parent':
-      // A leaf ends with its quote; its planner can ask for another.
-      return code === 'expired' ? { kind: 'requote' } : { kind: 'refused', code }
-    case 'retry':
-    case 'stop':
-    case undefined:
-      return { kind: 'refused', code }
-  }
+  if (code === 'frozen') return 'wait'
+  // A leaf ends with its quote; its planner can ask for another.
+  if (reason?.advice === 'requote' || code === 'expired') return { kind: 'requote' }
+  return { kind: 'refused', code }
 }
 
-/** Let through: settled now, or on its way and told by the record once the rail has spoken. */
-async function ended(walk: Walk, answer: PaymentAnswer): Promise<LeafEnd> {
-  const untilMs = walk.clock.nowMs() + walk.bounds.outcomeMs
+/** What the rail's word is; settled without a receipt means that the gateway is to be asked for it once more. */
+async function outcomeOf(
+  walk: Walk,
+  { paymentId, state, receipt }: PaymentAnswer,
+  untilMs: number,
+): Promise<LeafEnd> {
+  if (state === 'settled' && receipt !== undefined) return { kind: 'settled', receipt }
   for (;;) {
     walk.signal.throwIfAborted()
-    const payment = await walk.ledger.payment(answer.paymentId)
-    if (payment?.state === 'settled') {
-      return { kind: 'settled', payment, receipt: answer.receipt ?? '' }
-    }
+    const payment = await walk.ledger.payment(paymentId)
+    if (payment?.state === 'settled') return { kind: 'settled' }
     if (payment?.state === 'released') {
       const code = payment.reason ?? 'declined'
       return NEVER_MOVED.has(code) ? { kind: 'requote' } : { kind: 'refused', code }

@@ -127,7 +127,7 @@ export async function tokenOf(walk: Walk, node: NodeId): Promise<string> {
 export const connectAs = async (walk: Walk, node: NodeId) =>
   walk.connect({ token: await tokenOf(walk, node), holder: walk.holderKeys.privateKey(node) })
 
-/** Returns when nothing on the path is frozen; throws BranchEnded once something on it has ended. */
+/** Returns when nothing on the path is frozen; throws BranchEnded once something on it, or the run's time, has ended. */
 export async function waitWhileFrozen(walk: Walk, node: NodeRecord): Promise<void> {
   for (;;) {
     walk.signal.throwIfAborted()
@@ -138,6 +138,8 @@ export async function waitWhileFrozen(walk: Walk, node: NodeRecord): Promise<voi
     if (states.includes('revoked')) throw new BranchEnded('revoked')
     if (states.includes('closing') || states.includes('closed')) throw new BranchEnded('run_closed')
     if (node.expiresAtSeconds <= nowSeconds(walk.clock)) throw new BranchEnded('expired')
+    const untilMs = walk.run.createdAtSeconds * 1000 + walk.bounds.wallMs
+    if (walk.clock.nowMs() >= untilMs) throw new BranchEnded('wall_time')
     if (!states.includes('frozen')) return
     await walk.change(walk.bounds.pauseMs)
   }

@@ -2,7 +2,7 @@
  * Quotes that a looker brought back, judged before anyone may choose one: signed by a merchant whose keys are pinned,
  * payable by this node, in its currency, still good, and for exactly what was asked. The rest are dropped unread.
  */
-import type { Candidate, Look, Need } from '../core/agents.ts'
+import type { Candidate, Need } from '../core/agents.ts'
 import { sha256 } from '../core/ids.ts'
 import { parseJws, verifyJws } from '../core/jws.ts'
 import type { Minor } from '../core/money.ts'
@@ -10,6 +10,7 @@ import { type Quote, quoteSchema } from '../core/quote.ts'
 import type { NodeRecord } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
 import type { Walk } from './context.ts'
+import type { Found } from './looker.ts'
 
 /** A quote must last at least this long, so that its payment can reach the gateway in time. */
 const LEAST_LIFE_SECONDS = 2
@@ -19,14 +20,15 @@ export function candidatesOf(
   walk: Walk,
   node: NodeRecord,
   need: Need,
-  found: Look['found'],
+  found: readonly Found[],
 ): Candidate[] {
   const candidates: Candidate[] = []
-  for (const { quote: text, score } of found) {
+  for (const asked of found) {
+    const { quote: text, score } = asked
     const quote = readSigned(walk, text)
     const digest = sha256(text)
     if (quote === undefined || candidates.some((other) => other.digest === digest)) continue
-    if (!isPayable(walk, node, need, quote)) continue
+    if (!isPayable(walk, node, need, quote) || !isWhatWasAsked(quote, asked)) continue
     candidates.push({
       quote: text,
       digest,
@@ -65,6 +67,15 @@ function isPayable(walk: Walk, node: NodeRecord, need: Need, quote: Quote): bool
     quote.lines[0]?.quantity === need.quantity
   )
 }
+
+/** Of the merchant that was asked, and for the same things in the same numbers. */
+const isWhatWasAsked = ({ iss, lines }: Quote, asked: Found): boolean =>
+  iss === asked.merchant &&
+  lines.length === asked.lines.length &&
+  lines.every((line, i) => {
+    const wanted = asked.lines[i]
+    return wanted?.sku === line.sku && wanted.quantity === line.quantity
+  })
 
 /** Within what the task itself allows, whatever money there is. */
 export const isWanted = (need: Need, { amount, lines }: Candidate): boolean =>

@@ -2,32 +2,51 @@
 import type { Plan, PlanPart, PlanRequest } from '../core/agents.ts'
 import { planSchema } from '../core/plan.ts'
 
-/** Nodes that one purchase makes: a looker and a leaf. */
+/** Nodes, and children, that one purchase makes: a looker and a leaf. */
 const PURCHASE_NODES = 2
 
-/** Why a plan cannot be followed, as a sentence for the planner; undefined when it can. */
-export function objectionTo(plan: Plan, request: PlanRequest): string | undefined {
-  const shape = planSchema.safeParse(plan)
-  if (!shape.success) return 'expected a plan of the documented shape'
-  if (plan.kind === 'unreadable') return undefined
+type Room = Pick<PlanRequest, 'fanOut' | 'nodesLeft'>
+
+export interface Judged {
+  readonly plan: Plan
+  /** Why the planner should think again, as a sentence for it. */
+  readonly objection?: string
+}
+
+/** The plan as data with what is wrong with it, if anything; undefined where it cannot be followed at all. */
+export function judge(answer: unknown, request: PlanRequest): Judged | string {
+  const read = planSchema.safeParse(answer)
+  if (!read.success) return 'expected a plan of the documented shape'
+  const plan = read.data
+  if (plan.kind === 'unreadable') return { plan }
   const { parts } = plan
   if (parts.length === 0 && request.outcomes === undefined) return 'expected at least one part'
-  if (parts.some(({ ceiling }) => ceiling < 1)) return 'expected every ceiling to be at least 1'
   const sum = parts.reduce((total, { ceiling }) => total + ceiling, 0)
   if (sum > request.available) return 'expected the ceilings to add up to no more than available'
-  const children = parts.reduce(
-    (total, part) => total + (part.kind === 'branch' ? 1 : PURCHASE_NODES),
-    0,
-  )
-  if (children > request.fanOut) return 'expected no more parts than fanOut allows'
-  const nodes = parts.reduce((total, part) => total + leastNodes(part), 0)
-  if (nodes > request.nodesLeft) return 'expected no more nodes than nodesLeft'
   const isTooDeep = request.depthLeft < 2 && parts.some(({ kind }) => kind === 'branch')
-  return isTooDeep ? 'expected only purchases at this depth' : undefined
+  if (isTooDeep) return 'expected only purchases at this depth'
+  const fits = withinRoom(parts, request)
+  if (fits < parts.length) {
+    return { plan, objection: 'expected no more parts than fanOut and nodesLeft allow' }
+  }
+  return { plan }
 }
+
+const childrenOf = ({ kind }: PlanPart): number => (kind === 'branch' ? 1 : PURCHASE_NODES)
 
 const leastNodes = (part: PlanPart): number =>
   part.kind === 'branch' ? 1 + (part.nodes ?? PURCHASE_NODES) : PURCHASE_NODES
+
+/** How many parts, from the first on, have the children and the nodes that they need. */
+export function withinRoom(parts: readonly PlanPart[], { fanOut, nodesLeft }: Room): number {
+  let [children, nodes] = [0, 0]
+  const over = parts.findIndex((part) => {
+    children += childrenOf(part)
+    nodes += leastNodes(part)
+    return children > fanOut || nodes > nodesLeft
+  })
+  return over < 0 ? parts.length : over
+}
 
 /**
  * Nodes for each part of a plan out of what is left: what a branch asked for, and of the rest an equal share, so

@@ -4,8 +4,7 @@
  * times. Whatever a listing said stays with the looker: only signed, typed fields come out of here.
  */
 import { z } from 'zod'
-import { ClientError } from '../client/errors.ts'
-import type { Candidate, LookerSession, Need, PartOutcome } from '../core/agents.ts'
+import type { Candidate, Need } from '../core/agents.ts'
 import { digestSchema, identifierSchema } from '../core/ids.ts'
 import { secondsSchema } from '../core/mandate.ts'
 import { type Minor, minorSchema, positiveMinorSchema, ZERO } from '../core/money.ts'
@@ -13,10 +12,12 @@ import type { NodeRecord } from '../core/records.ts'
 import { later, seconds } from '../core/time.ts'
 import { BranchEnded, type Walk } from './context.ts'
 import { deliver } from './deliver.ts'
-import { type LeafEnd, payLeaf } from './leaf.ts'
-import { closeNode, connectAs, makeChild, waitWhileFrozen } from './nodes.ts'
+import { type LeafEnd, leafEndSchema, payLeaf, paymentOf } from './leaf.ts'
+import { foundSchema, look } from './looker.ts'
+import { closeNode, makeChild, waitWhileFrozen } from './nodes.ts'
 import { candidatesOf, cheapestOf, isWanted } from './offers.ts'
-import { askAgent, backOff, once, usageNote } from './steps.ts'
+import { NOTHING, type Unmet, type Unsure, type WalkResult } from './results.ts'
+import { askAgent, once, usageNote } from './steps.ts'
 
 export interface Purchase {
   /** Names this purchase among its planner's steps. */
@@ -26,13 +27,8 @@ export interface Purchase {
   readonly ceiling: Minor
 }
 
-/** Undefined when it was bought. */
-export type PurchaseEnd = PartOutcome | undefined
-
 /** A leaf outlives its quote by this much, so that a late payment is told that the quote expired. */
 const LEAF_MARGIN_SECONDS = 60
-
-const foundSchema = z.array(z.strictObject({ quote: z.string(), score: z.number().int() })).max(64)
 
 const offerSchema = z.strictObject({
   quote: z.string(),
@@ -58,24 +54,29 @@ export async function purchase(
   walk: Walk,
   planner: NodeRecord,
   what: Purchase,
-): Promise<PurchaseEnd> {
+): Promise<WalkResult> {
   const { label, need } = what
-  for (let look = 1; look <= walk.bounds.looks; look += 1) {
-    const turn = { ...what, step: `${what.step}-${look}` }
-    const chosen = await choose(walk, planner, turn)
+  for (let turn = 1; turn <= walk.bounds.looks; turn += 1) {
+    const now = { ...what, step: `${what.step}-${turn}` }
+    const chosen = await choose(walk, planner, now)
     if (chosen.kind === 'none') {
       const { kind: _none, ...why } = chosen
-      return { label, need, ...why }
+      return unmet({ label, need, ...why })
     }
-    const end = await payFor(walk, planner, turn, chosen.offer)
-    if (end.kind === 'settled') return undefined
-    if (end.kind === 'refused') return { label, need, reason: 'refused', code: end.code }
+    const end = await payFor(walk, planner, now, chosen.offer)
+    if (end.kind === 'settled') return { ...NOTHING, bought: 1 }
+    if (end.kind === 'unsure') return { ...NOTHING, unsure: [end.unsure] }
+    if (end.kind === 'refused') return unmet({ label, need, reason: 'refused', code: end.code })
+    if (end.kind === 'ended') return unmet({ label, need, reason: 'failed', code: end.code })
   }
-  return { label, need, reason: 'failed', code: 'quotes_did_not_hold' }
+  return unmet({ label, need, reason: 'failed', code: 'quotes_did_not_hold' })
 }
+
+const unmet = (part: Unmet): WalkResult => ({ ...NOTHING, unmet: [part] })
 
 /** Quotes as a looker brought them; the looker is closed as soon as they are written down. */
 async function lookFor(walk: Walk, planner: NodeRecord, what: Purchase) {
+  await waitWhileFrozen(walk, planner)
   const looker = await makeChild(walk, planner, {
     step: `${what.step}-look`,
     kind: 'looker',
@@ -87,53 +88,10 @@ async function lookFor(walk: Walk, planner: NodeRecord, what: Purchase) {
     node: looker.id,
     name: 'found',
     schema: foundSchema,
-    work: () => look(walk, looker, what),
+    work: () => look(walk, looker, { need: what.need, ceiling: what.ceiling }),
   })
   await closeNode(walk, looker.id)
   return found
-}
-
-async function look(walk: Walk, looker: NodeRecord, { need, ceiling }: Purchase) {
-  const session = await sessionOf(walk, looker)
-  const merchants = walk.merchants.ids.filter((id) => looker.payees.includes(walk.payeeOf(id)))
-  const request = { need, currency: looker.currency, merchants, ceiling }
-  for (let tried = 1; ; tried += 1) {
-    try {
-      const { look, usage, model } = await askAgent(walk, (signal) =>
-        walk.agents.look(request, session, signal),
-      )
-      const data = { ...usageNote(usage, model), quotes: look.found.length }
-      return { value: look.found.slice(0, 64), note: { type: 'looked', data } as const }
-    } catch (error) {
-      if (!(error instanceof ClientError)) throw error
-      await recover(walk, looker, error, tried)
-    }
-  }
-}
-
-/** The looker's two calls, as its agent sees them. */
-async function sessionOf(walk: Walk, looker: NodeRecord): Promise<LookerSession> {
-  const client = await connectAs(walk, looker.id)
-  return {
-    search: async ({ text, merchants, limit }) => {
-      const named = merchants === undefined ? {} : { merchants: [...merchants] }
-      return (await client.search({ text, limit, ...named })).items
-    },
-    quote: async (merchant, lines) => (await client.quote({ merchant, lines: [...lines] })).quote,
-  }
-}
-
-/** A person's stop is waited out, a fault is tried again a few times, a refusal ends the branch. */
-async function recover(
-  walk: Walk,
-  looker: NodeRecord,
-  error: ClientError,
-  tried: number,
-): Promise<void> {
-  await waitWhileFrozen(walk, looker)
-  if (error.advice === 'wait_for_person') return
-  if (error.advice !== 'retry' || tried >= walk.bounds.tries) throw new BranchEnded(error.code)
-  await backOff(walk, tried)
 }
 
 /** What to pay, decided once: an offer, or why there is none. */
@@ -179,13 +137,23 @@ async function chooseAmong(
   return { value: { kind: 'offer', offer }, note: { type: 'chose', data } as const }
 }
 
-/** Makes the leaf for exactly this offer, pays, and closes it again: what it did not spend is home at once. */
+type Paid =
+  | LeafEnd
+  /** The branch ended before this payment could. */
+  | { readonly kind: 'ended'; readonly code: string }
+  | { readonly kind: 'unsure'; readonly unsure: Unsure }
+type Unpaid = Exclude<Paid, { kind: 'settled' | 'unsure' }>
+
+/**
+ * Makes the leaf for exactly this offer, pays, and closes it again: what it did not spend is home at once. A closed
+ * leaf pays nothing more, so what its payment's record says then is what became of it, whatever an answer was.
+ */
 async function payFor(
   walk: Walk,
   planner: NodeRecord,
   what: Purchase,
   offer: Offer,
-): Promise<LeafEnd> {
+): Promise<Paid> {
   const lasts = later(offer.expiresAtSeconds, LEAF_MARGIN_SECONDS)
   const leaf = await makeChild(walk, planner, {
     step: `${what.step}-leaf`,
@@ -197,13 +165,45 @@ async function payFor(
     quote: offer.digest,
     expiresAtSeconds: seconds(Math.min(planner.expiresAtSeconds, lasts)),
   })
+  const end = await endOf(walk, leaf, offer)
+  if (end.kind === 'settled') {
+    const delivery = { ...offer, receipt: end.receipt }
+    await walk.gate.rest(() => deliver(walk, leaf, delivery))
+  }
+  await closeNode(walk, leaf.id)
+  return end.kind === 'settled' ? end : asRecorded(walk, leaf, what, end)
+}
+
+/** How the leaf's payment went, written down once it is certain. */
+async function endOf(
+  walk: Walk,
+  leaf: NodeRecord,
+  { quote }: Offer,
+): Promise<Exclude<Paid, { kind: 'unsure' }>> {
   try {
-    const end = await payLeaf(walk, leaf, offer.quote)
-    if (end.kind === 'settled') await deliver(walk, leaf, { ...offer, receipt: end.receipt })
-    return end
-  } finally {
-    if (!walk.signal.aborted) await closeNode(walk, leaf.id)
+    return await once(walk, {
+      node: leaf.id,
+      name: 'end',
+      schema: leafEndSchema,
+      work: async () => ({ value: await payLeaf(walk, leaf, quote) }),
+    })
+  } catch (error) {
+    walk.signal.throwIfAborted()
+    if (error instanceof BranchEnded) return { kind: 'ended', code: error.reason }
+    throw error
   }
 }
 
-export const needOf = (label: string): Need => ({ text: label, quantity: 1, prefer: [] })
+async function asRecorded(
+  walk: Walk,
+  leaf: NodeRecord,
+  { label, need }: Purchase,
+  end: Unpaid,
+): Promise<Paid> {
+  const payment = await paymentOf(walk, leaf)
+  if (payment === undefined || payment.state === 'released') return end
+  if (payment.state === 'settled') return { kind: 'settled' }
+  const code = end.kind === 'requote' ? 'outcome_unknown' : end.code
+  const part: Unmet = { label, need, reason: 'failed', code }
+  return { kind: 'unsure', unsure: { payment: payment.id, unmet: part } }
+}

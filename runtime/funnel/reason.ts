@@ -1,8 +1,7 @@
 /** What a person is told about how a run ended. */
-import type { PartOutcome } from '../core/agents.ts'
 import { assertNever } from '../core/errors.ts'
 import { type Currency, formatMoney } from '../core/money.ts'
-import type { WalkResult } from './walk.ts'
+import type { Unmet, WalkResult } from './results.ts'
 
 const MOST_NAMED = 10
 
@@ -12,7 +11,7 @@ export function reasonOf(result: WalkResult, currency: Currency): string | undef
   if (unreadable !== undefined) return unreadable
   // Who cancelled it knows, and the log says so.
   if (ended === 'run_closed') return undefined
-  if (ended !== undefined) return `The run ended early: ${ended.replaceAll('_', ' ')}.`
+  if (ended !== undefined) return `The run ended early: ${wordsOf(ended)}.`
   if (unmet.length === 0) return undefined
   const named = unmet.slice(0, MOST_NAMED).map((part) => `${part.label} (${why(part, currency)})`)
   const more = unmet.length - named.length
@@ -20,8 +19,8 @@ export function reasonOf(result: WalkResult, currency: Currency): string | undef
   return `${bought} bought, ${unmet.length} not: ${named.join('; ')}${rest}.`
 }
 
-function why({ reason, cheapest, code }: PartOutcome, currency: Currency): string {
-  const detail = code === undefined ? '' : `: ${code.replaceAll('_', ' ')}`
+function why({ reason, cheapest, code, sentence }: Unmet, currency: Currency): string {
+  const detail = code === undefined ? '' : `: ${wordsOf(code)}`
   switch (reason) {
     case 'over_budget':
       return cheapest === undefined
@@ -32,8 +31,38 @@ function why({ reason, cheapest, code }: PartOutcome, currency: Currency): strin
     case 'refused':
       return `the payment was refused${detail}`
     case 'failed':
-      return `it could not be carried out${detail}`
+      return sentence?.replace(/\.$/, '') ?? `it could not be carried out${detail}`
     default:
       return assertNever(reason, 'reason')
   }
 }
+
+/** The codes that say little to somebody who did not write them. */
+const WORDS: Readonly<Record<string, string>> = {
+  bad_plan: 'the planner gave no plan that adds up',
+  no_room: 'the mandate allows no more nodes or children here',
+  fan_out: 'the mandate allows no more children of one planner',
+  node_limit: 'the mandate allows no more nodes',
+  insufficient: 'no money was left for it',
+  model_calls: 'all model calls of this run are used up',
+  model_tokens: 'all model tokens of this run are used up',
+  model_failed: 'the model gave no usable answer',
+  merchant_unavailable: 'no merchant answered',
+  unavailable: 'the gateway or its merchants did not answer',
+  wall_time: 'the run took longer than it may',
+  expired: 'its time was over',
+  hold_refused: 'a person refused it',
+  hold_expired: 'no person decided in time',
+  hold_limit: 'it was held too often',
+  approval_required: 'too many payments wait for a person',
+  per_payment: 'it is over the limit for one payment',
+  window: 'the limit for this hour or day is reached',
+  policy: 'a rule of the operator forbids it',
+  monitor_objects: 'the monitor objects',
+  payee: 'the payee’s account has changed since the mandate',
+  quotes_did_not_hold: 'no quote held until it could be paid',
+  outcome_unknown: 'the rail never said that it was paid',
+}
+
+const wordsOf = (code: string): string =>
+  Object.hasOwn(WORDS, code) ? (WORDS[code] ?? code) : code.replaceAll('_', ' ')

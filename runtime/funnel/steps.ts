@@ -46,22 +46,38 @@ export async function askAgent<T extends { readonly usage: Usage; readonly model
   walk: Walk,
   ask: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  const { used, bounds } = walk
   for (let tried = 1; ; tried += 1) {
-    if (walk.modelCalls >= walk.bounds.modelCalls) throw new BranchEnded('model_calls')
-    walk.modelCalls += 1
-    const deadline = AbortSignal.any([walk.signal, AbortSignal.timeout(walk.bounds.modelMs)])
+    if (used.calls >= bounds.modelCalls) throw new BranchEnded('model_calls')
+    if (used.tokens >= bounds.modelTokens) throw new BranchEnded('model_tokens')
+    used.calls += 1
+    const deadline = AbortSignal.any([walk.signal, AbortSignal.timeout(bounds.modelMs)])
     try {
-      const answer = await ask(deadline)
-      walk.modelCalls += Math.max(0, answer.usage.calls - 1)
+      const answer = await unlessAborted(ask(deadline), deadline)
+      const { calls, inputTokens, outputTokens } = answer.usage
+      used.calls += Math.max(0, calls - 1)
+      used.tokens += inputTokens + outputTokens
       return answer
-    } catch (error) {
+    } catch (caught) {
       walk.signal.throwIfAborted()
+      const late = new Fault('model_failed', 'an agent gave no answer in time')
+      const error = deadline.aborted ? late : caught
       if (!(error instanceof Fault)) throw error
       walk.onFault?.(error)
-      if (!error.retryable || tried >= walk.bounds.tries) throw new BranchEnded(error.code)
+      if (!error.retryable || tried >= bounds.tries) throw new BranchEnded(error.code)
       await backOff(walk, tried)
     }
   }
+}
+
+/** An agent that does not heed its deadline is not waited for. */
+function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
 }
 
 /** A pause that doubles with each try, and ends at once when the walk is stopped. */

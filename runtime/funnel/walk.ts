@@ -4,32 +4,17 @@
  * planner writes down what became of it before it closes, so a resumed walk passes over what has ended.
  */
 import { z } from 'zod'
-import type { PartOutcome, Plan, PlanPart, PlanRequest } from '../core/agents.ts'
+import type { PlanPart, PlanRequest } from '../core/agents.ts'
 import { Fault } from '../core/errors.ts'
-import { partOutcomeSchema, planSchema } from '../core/plan.ts'
+import { minus } from '../core/money.ts'
+import { planSchema } from '../core/plan.ts'
 import type { Account, NodeRecord } from '../core/records.ts'
 import { BranchEnded, type Walk } from './context.ts'
-import { closeNode, makeChild } from './nodes.ts'
-import { nodeShares, objectionTo } from './plan.ts'
-import { needOf, purchase } from './purchase.ts'
+import { closeNode, makeChild, waitWhileFrozen } from './nodes.ts'
+import { judge, nodeShares, withinRoom } from './plan.ts'
+import { purchase } from './purchase.ts'
+import { merge, NOTHING, outcomeOf, resultSchema, type WalkResult } from './results.ts'
 import { askAgent, once, usageNote } from './steps.ts'
-
-/** What became of a planner's task. */
-export interface WalkResult {
-  readonly bought: number
-  readonly unmet: readonly PartOutcome[]
-  /** Why the task could not be read: a sentence for a person. */
-  readonly unreadable?: string
-  /** What ended this branch before its parts could be carried out: a short code of ours. */
-  readonly ended?: string
-}
-
-const resultSchema: z.ZodType<WalkResult> = z.strictObject({
-  bought: z.number().int().min(0),
-  unmet: z.array(partOutcomeSchema),
-  unreadable: z.string().exactOptional(),
-  ended: z.string().exactOptional(),
-})
 
 const ROUNDS = 2
 
@@ -46,8 +31,6 @@ export const walkPlanner = (walk: Walk, node: NodeRecord, task: string): Promise
       return { value, ...(isWorthSaying ? { note: { type: 'unmet', data } } : {}) }
     },
   })
-
-const NOTHING: WalkResult = { bought: 0, unmet: [] }
 
 /**
  * A bound, a stop or a bug that ends this branch ends nothing else, and its money goes home. A fault is not the
@@ -68,25 +51,23 @@ async function bounded(walk: Walk, work: () => Promise<WalkResult>): Promise<Wal
 async function rounds(walk: Walk, node: NodeRecord, task: string): Promise<WalkResult> {
   let result = NOTHING
   for (let round = 1; round <= ROUNDS; round += 1) {
-    const account = await accountOf(walk, node)
-    if (round > 1 && !couldHelp(result, account)) break
-    const request = requestOf(walk, node, {
-      task,
-      account,
-      unmet: round > 1 ? result.unmet : undefined,
-    })
-    const plan = await planOnce(walk, node, { round, request })
-    if (plan.kind === 'unreadable') {
-      return round === 1 ? { ...NOTHING, unreadable: plan.reason } : result
+    const work = await planOnce(walk, node, { round, task, result })
+    if (work === undefined) break
+    if (work.plan.kind === 'unreadable') {
+      return round === 1 ? { ...NOTHING, unreadable: work.plan.reason } : result
     }
-    if (plan.parts.length === 0) break
-    const shares = nodeShares(plan.parts, account.nodesLeft)
+    const { parts } = work.plan
+    const shares = nodeShares(parts, work.nodesLeft)
+    const fits = withinRoom(parts, work)
     const ends = await allEnded(
-      plan.parts.map((part, i) =>
-        carryOut(walk, node, { part, step: `r${round}-p${i + 1}`, nodes: shares[i] ?? 0 }),
-      ),
+      parts.map((part, i) => {
+        const step = `r${round}-p${i + 1}`
+        if (i >= fits) return Promise.resolve({ ...NOTHING, ended: 'no_room' })
+        return carryOut(walk, node, { part, step, nodes: shares[i] ?? 0 })
+      }),
     )
-    result = merge(result, plan.parts, ends)
+    const labels = parts.map(({ label }) => label)
+    result = merge(result, labels, ends)
   }
   return result
 }
@@ -113,51 +94,95 @@ const couldHelp = ({ unmet }: WalkResult, { available }: Account): boolean =>
       reason === 'over_budget' && cheapest !== undefined && cheapest <= available,
   )
 
+interface ToPlan {
+  readonly round: number
+  readonly task: string
+  /** What the round before came to. */
+  readonly result: WalkResult
+}
+
 function requestOf(
   walk: Walk,
   node: NodeRecord,
-  {
-    task,
-    account,
-    unmet,
-  }: { task: string; account: Account; unmet: WalkResult['unmet'] | undefined },
+  account: Account,
+  { round, task, result }: ToPlan,
 ): PlanRequest {
   const { depth, fanOut } = walk.mandate.limits
+  const { available, nodesLeft, children } = account
+  const again = {
+    outcomes: result.unmet.map(outcomeOf),
+    used: minus(account.ceiling, available),
+  }
   return {
     task,
     currency: node.currency,
-    available: account.available,
+    available,
     depthLeft: depth - (node.path.length - 1),
-    nodesLeft: account.nodesLeft,
-    fanOut: Math.max(0, fanOut - account.children),
+    nodesLeft,
+    fanOut: Math.max(0, fanOut - children),
     payees: walk.payees.filter(({ id }) => node.payees.includes(id)),
-    ...(unmet === undefined ? {} : { outcomes: unmet }),
+    ...(round === 1 ? {} : again),
   }
 }
 
-/** The plan of this round, asked for once more with the reason if it cannot be followed. */
-const planOnce = (
+/** A plan that can be followed, with the room that there was for it when it was asked for. */
+const plannedSchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('plan'),
+    plan: planSchema,
+    fanOut: z.number().int(),
+    nodesLeft: z.number().int(),
+  }),
+  z.strictObject({ kind: z.literal('objection'), objection: z.string() }),
+])
+type Planned = z.output<typeof plannedSchema>
+
+/** The plan of this round, asked for once more with the reason if it cannot be followed; undefined without need of one. */
+async function planOnce(
   walk: Walk,
   node: NodeRecord,
-  { round, request }: { round: number; request: PlanRequest },
-): Promise<Plan> =>
+  what: ToPlan,
+): Promise<Extract<Planned, { kind: 'plan' }> | undefined> {
+  const name = `plan-${what.round}`
+  const isAnswered = (await walk.ledger.step(node.id, name)) !== undefined
+  const account = await accountOf(walk, node)
+  if (!isAnswered && what.round > 1 && !couldHelp(what.result, account)) return undefined
+  const request = requestOf(walk, node, account, what)
+  const first = await answer(walk, node, { name, request, isLast: false })
+  if (first.kind === 'plan') return first
+  const { objection } = first
+  const asked = { name: `${name}-again`, request: { ...request, objection }, isLast: true }
+  const second = await answer(walk, node, asked)
+  if (second.kind === 'plan') return second
+  throw new BranchEnded('bad_plan')
+}
+
+/** One answer of the planner, written down with what came of judging it: it is judged against that moment's money. */
+const answer = (
+  walk: Walk,
+  node: NodeRecord,
+  asked: { readonly name: string; readonly request: PlanRequest; readonly isLast: boolean },
+): Promise<Planned> =>
   once(walk, {
     node: node.id,
-    name: `plan-${round}`,
-    schema: planSchema,
+    name: asked.name,
+    schema: plannedSchema,
     work: async () => {
-      const first = await askAgent(walk, (signal) => walk.agents.plan(request, signal))
-      const objection = objectionTo(first.plan, request)
-      const again =
-        objection === undefined
-          ? first
-          : await askAgent(walk, (signal) => walk.agents.plan({ ...request, objection }, signal))
-      if (objection !== undefined && objectionTo(again.plan, request) !== undefined) {
-        throw new BranchEnded('bad_plan')
-      }
-      const parts = again.plan.kind === 'parts' ? again.plan.parts.length : 0
-      const data = { ...usageNote(again.usage, again.model), round, parts }
-      return { value: again.plan, note: { type: 'planned', data } }
+      await waitWhileFrozen(walk, node)
+      const { request } = asked
+      const { plan, usage, model } = await askAgent(walk, (signal) =>
+        walk.agents.plan(request, signal),
+      )
+      const judged = judge(plan, request)
+      const objection = typeof judged === 'string' ? judged : judged.objection
+      const isFollowed = typeof judged !== 'string' && (objection === undefined || asked.isLast)
+      const { fanOut, nodesLeft } = request
+      const value = isFollowed
+        ? { kind: 'plan', plan: judged.plan, fanOut, nodesLeft }
+        : { kind: 'objection', objection }
+      const parts = isFollowed && judged.plan.kind === 'parts' ? judged.plan.parts.length : 0
+      const data = { ...usageNote(usage, model), step: asked.name, parts }
+      return { value, note: { type: 'planned', data } }
     },
   })
 
@@ -176,33 +201,13 @@ async function carryOut(
   return bounded(walk, async () => {
     if (part.kind === 'purchase') {
       const { need } = part
-      const unmet = await walk.gate.hold(() => purchase(walk, node, { step, label, need, ceiling }))
-      return unmet === undefined ? { bought: 1, unmet: [] } : { bought: 0, unmet: [unmet] }
+      const { gate, change } = walk
+      const resting: Walk = { ...walk, change: (ms) => gate.rest(() => change(ms)) }
+      return gate.hold(() => purchase(resting, node, { step, label, need, ceiling }))
     }
     const child = await makeChild(walk, node, { step, kind: 'planner', label, ceiling, nodes })
     const result = await walkPlanner(walk, child, part.task)
     await closeNode(walk, child.id)
     return result
   })
-}
-
-/** What is unmet after a round: what it did not try again, and what it tried in vain. */
-function merge(
-  before: WalkResult,
-  parts: readonly PlanPart[],
-  ends: readonly WalkResult[],
-): WalkResult {
-  const tried = new Set(parts.map(({ label }) => label))
-  const left = before.unmet.filter(({ label }) => !tried.has(label))
-  const failed = ends.flatMap((end, i) => unmetOf(end, parts[i]?.label ?? ''))
-  const bought = ends.reduce((sum, end) => sum + end.bought, before.bought)
-  return { bought, unmet: [...left, ...failed] }
-}
-
-/** A branch that ended early or could not be read counts as one part that failed. */
-function unmetOf({ unmet, ended, unreadable }: WalkResult, label: string): readonly PartOutcome[] {
-  const code = ended ?? (unreadable === undefined ? undefined : 'unreadable')
-  return code === undefined
-    ? unmet
-    : [...unmet, { label, need: needOf(label), reason: 'failed', code }]
 }
