@@ -303,7 +303,7 @@ const QUIET = new Set(
 )
 
 /** The types of the gateway's own stream; a run's ones are looked up when everything is read. */
-const GATEWAY = new Set('run_created sealed frozen resumed operator'.split(' '))
+const GATEWAY = new Set('run_created sealed frozen resumed read operator'.split(' '))
 
 interface Log {
   readonly streams: Map<string, Stream>

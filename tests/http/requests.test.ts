@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { verifyExport } from '../../runtime/audit/verify.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import {
   newKey,
@@ -270,6 +271,32 @@ describe('a payment over HTTP', () => {
       ].join('\r\n'),
     )
     expect(statusOf(answer)).toBe(401)
+  })
+})
+
+describe('the log over HTTP', () => {
+  it('verifies with everything that operators and agents did to it, whole and for one run', async () => {
+    const planner = await startOutsideRun(gateway)
+    const quote = gateway.quote()
+    const leaf = await splitLeaf(gateway, planner, 0, quote)
+    await signed(gateway, leaf, 'POST', '/payments', { quote })
+    await signed(gateway, leaf, 'POST', '/payments', { quote })
+    await signed(gateway, planner, 'GET', `/runs/${planner.run}`)
+    await gateway.asOperator(`/runs/${planner.run}/nodes/${leaf.node}/freeze`, {})
+    await gateway.asOperator(`/runs/${planner.run}/nodes/${leaf.node}/resume`, {})
+    await gateway.asOperator('/freeze', {})
+    await gateway.asOperator('/resume', {})
+    await gateway.asOperator(`/runs/${planner.run}/cancel`, {})
+    for (const path of ['/audit', `/audit?run=${planner.run}`]) {
+      const answer = await gateway.asOperator(path)
+      expect(answer.headers.get('content-type')).toBe('application/x-ndjson')
+      const verdict = verifyExport((await answer.text()).split('\n'))
+      expect([path, verdict.broken]).toEqual([path, undefined])
+    }
+  })
+
+  it('of a run that does not exist is not found', async () => {
+    expect((await gateway.asOperator('/audit?run=run_none')).status).toBe(404)
   })
 })
 
