@@ -1,0 +1,136 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { afterAll, describe, expect, it } from 'vitest'
+import {
+  ConfigError,
+  parseConfig,
+  readConfig,
+  readEnvironment,
+  Secret,
+} from '../../runtime/config.ts'
+import { newKey, publicJwk } from '../http/gateway.ts'
+
+const dir = mkdtempSync(join(tmpdir(), 'config-'))
+afterAll(() => rmSync(dir, { recursive: true }))
+
+const key = publicJwk(newKey(), 'k')
+
+const good = () => ({
+  organisation: 'acme',
+  gateway: { id: 'headgate.acme', url: 'http://127.0.0.1:8080' },
+  principals: [{ id: 'alice', keys: [key] }],
+  payees: [{ id: 'shop', name: 'Shop', accounts: { simulated: 'acc' } }],
+  merchants: [{ id: 'shop', url: 'http://127.0.0.1:9000/m/shop', jwks: { keys: [key] } }],
+  rail: { name: 'simulated', url: 'http://127.0.0.1:9001' },
+})
+
+function problems(change: object): readonly string[] {
+  try {
+    parseConfig(JSON.stringify({ ...good(), ...change }))
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+describe('the configuration', () => {
+  it('has safe defaults', () => {
+    const config = parseConfig(JSON.stringify(good()))
+    expect(config.listen).toEqual({ host: '127.0.0.1', port: 8080, mode: 'local', hosts: [] })
+    expect(config.monitor).toEqual({ kind: 'none' })
+    expect(config.policy.rules.map(({ kind }) => kind)).toEqual(['recurring', 'duplicate'])
+  })
+
+  it.each([
+    ['organisation', { organisation: 'a b' }],
+    ['gateway.url', { gateway: { id: 'g', url: 'ftp://x' } }],
+    ['gateway.url', { gateway: { id: 'g', url: 'http://x/path' } }],
+    ['gateway.id', { gateway: { url: 'http://x' } }],
+    ['principals[0].keys', { principals: [{ id: 'alice', keys: [] }] }],
+    ['principals', { principals: [good().principals[0], good().principals[0]] }],
+    ['payees[0].accounts', { payees: [{ id: 'shop', name: 'Shop', accounts: { other: 'x' } }] }],
+    ['payees[0].name', { payees: [{ id: 'shop', name: '', accounts: { simulated: 'x' } }] }],
+    ['merchants[0].url', { merchants: [{ ...good().merchants[0], url: 'javascript:x' }] }],
+    ['merchants[0].jwks.keys', { merchants: [{ ...good().merchants[0], jwks: { keys: [] } }] }],
+    ['rail.name', { rail: { name: 'cash', url: 'http://x' } }],
+    ['listen.port', { listen: { port: 65_536 } }],
+    ['listen.port', { listen: { port: '8080' } }],
+    ['listen.host', { listen: { host: '0.0.0.0' } }],
+    ['gateway.url', { listen: { host: '0.0.0.0', mode: 'public' } }],
+    [
+      'policy.rules[0].above',
+      { policy: { rules: [{ kind: 'approval_above', id: 'x', currency: 'INR' }] } },
+    ],
+    ['monitor', { monitor: { kind: 'oracle' } }],
+    ['engine.kind', { engine: { kind: 'human' } }],
+    ['nonsense', { nonsense: true }],
+    ['kye', { gateway: { ...good().gateway, kye: 1 } }],
+  ])('names the field %s', (field, change) => {
+    const found = problems(change)
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.some((sentence) => sentence.includes(`\`${field}`))).toBe(true)
+  })
+
+  it('tells all errors at once', () => {
+    expect(problems({ organisation: '', listen: { port: -1 }, nonsense: 1 })).toHaveLength(3)
+  })
+
+  it('never shows a value', () => {
+    const text = problems({
+      organisation: 'se cret',
+      rail: { name: 's3cret', url: 's3cret' },
+    }).join()
+    expect(text).not.toMatch(/se cret|s3cret/)
+  })
+
+  it.each([
+    ['{"organisation":"a","organisation":"b"}'],
+    ['{'],
+    ['{"organisation":"a",}'],
+    ['[]'],
+    [''],
+  ])('refuses what is no strict JSON object: %s', (text) => {
+    expect(() => parseConfig(text)).toThrow(ConfigError)
+  })
+
+  it('that is not there is one sentence', () => {
+    expect(() => readConfig(join(dir, 'none.json'))).toThrow(/cannot be read/)
+  })
+})
+
+describe('secrets', () => {
+  const file = join(dir, 'key')
+  writeFileSync(file, 's3cret\n')
+
+  it('come by name or from a file, without its line end', () => {
+    const inline = readEnvironment({ HEADGATE_RAIL_KEY: 'abc' })
+    const fromFile = readEnvironment({ HEADGATE_RAIL_KEY_FILE: file })
+    expect(inline.secrets.railKey?.reveal()).toBe('abc')
+    expect(fromFile.secrets.railKey?.reveal()).toBe('s3cret')
+  })
+
+  it.each([
+    [{ HEADGATE_RAIL_KEY: 'a', HEADGATE_RAIL_KEY_FILE: file }],
+    [{ HEADGATE_RAIL_KEY: '' }],
+    [{ HEADGATE_RAIL_KEY_FILE: join(dir, 'none') }],
+  ])('are refused where they cannot be meant: %j', (variables) => {
+    expect(() => readEnvironment(variables)).toThrow(/HEADGATE_RAIL_KEY/)
+  })
+
+  it('print as [secret] however they are printed', () => {
+    const secret = new Secret('s3cret')
+    const printed = [
+      String(secret),
+      `${secret}`,
+      JSON.stringify({ secret }),
+      inspect({ secret }),
+      inspect(secret, { showHidden: true }),
+      Object.values(secret).join(),
+    ].join()
+    expect(printed).not.toContain('s3cret')
+    expect(secret.reveal()).toBe('s3cret')
+  })
+})

@@ -1,0 +1,41 @@
+/** The command line in this process, with what it wrote. */
+import { runCli } from '../../runtime/cli/program.ts'
+import type { Environment } from '../../runtime/config.ts'
+import { systemClock } from '../../runtime/core/clock.ts'
+
+export interface Ran {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+  /** stdout as one JSON document. */
+  json<T = Record<string, unknown>>(): T
+}
+
+export interface RunOptions {
+  readonly environment?: Partial<Environment>
+  /** What a person at the terminal types; absent: there is no terminal. */
+  readonly answer?: string
+  readonly colour?: boolean
+}
+
+export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  let out = ''
+  let err = ''
+  const code = await runCli(args, {
+    out: (text) => {
+      out += text
+    },
+    err: (text) => {
+      err += text
+    },
+    isTerminal: false,
+    columns: 120,
+    rows: 50,
+    colour: options.colour ?? false,
+    ask: async () => options.answer,
+    environment: { noColour: false, secrets: {}, ...options.environment },
+    clock: systemClock(),
+    signal: new AbortController().signal,
+  })
+  return { code, out, err, json: <T>() => JSON.parse(out) as T }
+}
