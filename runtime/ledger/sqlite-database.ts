@@ -59,11 +59,6 @@ export class Database {
     this.#prepare(sql, values).run(...values.map(bind))
   }
 
-  /** One statement of fixed text: BEGIN, COMMIT, SAVEPOINT and their like. */
-  exec(sql: string): void {
-    this.#db.exec(sql)
-  }
-
   close(): void {
     this.#db.close()
     this.#lock.close()

@@ -59,9 +59,9 @@ class Store {
   #commit(commands: readonly Execute[], grown: Map<RunId, number>): Map<number, Outcome> {
     const outcomes = new Map<number, Outcome>()
     try {
-      this.#db.exec('BEGIN IMMEDIATE')
+      this.#db.run('BEGIN IMMEDIATE')
       for (const command of commands) outcomes.set(command.id, this.#attempt(command, grown))
-      this.#db.exec('COMMIT')
+      this.#db.run('COMMIT')
       return outcomes
     } catch (error) {
       this.#rollback()
@@ -73,25 +73,25 @@ class Store {
 
   /** One command inside the batch's transaction; throws only if that transaction itself is lost. */
   #attempt({ name, input }: Execute, grown: Map<RunId, number>): Outcome {
-    this.#db.exec('SAVEPOINT command')
+    this.#db.run('SAVEPOINT command')
     try {
       const { organisation } = this.#options
       const { load } = this.#rows
       const { result, draft } = decide<CommandName>(name, input, { organisation, load })
       for (const [run, position] of draft ? this.#rows.apply(draft) : []) grown.set(run, position)
-      this.#db.exec('RELEASE command')
+      this.#db.run('RELEASE command')
       return { value: result }
     } catch (error) {
       // A full disk may end the transaction by itself: then nothing of the batch has happened.
       if (!this.#db.isTransaction) throw error
-      this.#db.exec('ROLLBACK TO command')
-      this.#db.exec('RELEASE command')
+      this.#db.run('ROLLBACK TO command')
+      this.#db.run('RELEASE command')
       return { failure: failureOf(asFault(error)) }
     }
   }
 
   #rollback(): void {
-    if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+    if (this.#db.isTransaction) this.#db.run('ROLLBACK')
   }
 
   #answer(request: Exclude<Numbered, Execute>): Outcome {
@@ -112,11 +112,11 @@ class Store {
   /** Writes for certain: a store that can only be read is not ready. */
   #ping(): void {
     try {
-      this.#db.exec('BEGIN IMMEDIATE')
+      this.#db.run('BEGIN IMMEDIATE')
       const sql = `INSERT INTO pings (organisation, count) VALUES (?, 1)
         ON CONFLICT (organisation) DO UPDATE SET count = count + 1`
       this.#db.run(sql, this.#options.organisation)
-      this.#db.exec('COMMIT')
+      this.#db.run('COMMIT')
     } finally {
       this.#rollback()
     }
