@@ -27,7 +27,10 @@ export type Layer = (typeof LAYERS)[number]
 export const WORLDS = ['main', 'monitored', 'ruled', 'late', 'astray', 'funnel'] as const
 export type WorldName = (typeof WORLDS)[number]
 
-/** What the answer must be. `code` is the gateway's denial code, or the problem's code where no check was reached. */
+/**
+ * What the answer must be; of a process, `status` is its exit code. `code` is the gateway's denial code, or the problem's
+ * code where no check was reached.
+ */
 export interface Expected {
   readonly status: number
   readonly code?: string

@@ -128,6 +128,29 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     },
   },
   {
+    id: 'L12',
+    layer: 'ledger',
+    goal: 'Open yesterday’s window again',
+    method: 'The window of a day is spent, and the gateway’s clock is set back two days',
+    expected: { status: 503, code: 'unavailable' },
+    world: 'late',
+    run: async (bench) => {
+      const window = { zone: 'UTC', perDay: 1_000 }
+      const { root, quote, leaf } = await bench.purchase({ mandate: { window } })
+      bench.must(await bench.pay(leaf, quote), 200)
+      const second = bench.quote({ amount: 900 })
+      const other = await bench.leaf(root, second, { amount: 900 })
+      const proof = bench.proof(other, { path: '/payments' })
+      bench.world.pushClock(-2 * 24 * 3_600_000)
+      try {
+        const answer = await bench.pay(other, second, { headers: [['DPoP', proof]] })
+        return bench.seen(answer, [bench.move()])
+      } finally {
+        bench.world.pushClock(2 * 24 * 3_600_000)
+      }
+    },
+  },
+  {
     id: 'L13',
     layer: 'ledger',
     goal: 'Have two approvals spend what one may',

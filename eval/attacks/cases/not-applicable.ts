@@ -22,7 +22,6 @@ const REASONS: { readonly [reason: string]: string } = {
   'no monitor of this version is a model': 'M13',
   'needs a browser: tests/console': 'O10 O17',
   'the log is exported as lines of JSON and never as cells': 'O16',
-  'no request and no variable names a rail’s address; R09 is the rail that redirects': 'R10',
   'the simulated rail has no test and live keys': 'R14',
   'nothing is sold for a proof of payment; Q17b is the same quote for another payment': 'R17',
   'true of every payment that goes through here': 'F16',

@@ -3,6 +3,7 @@ import type { AttackCase } from '../types.ts'
 import { Wrong } from '../types.ts'
 import type { Answer, Bench } from '../world/bench.ts'
 import { holdOf, readHold } from './people.ts'
+import { serveWith } from './serve.ts'
 
 type Header = readonly [string, string]
 
@@ -233,6 +234,20 @@ export const DOOR_CASES: readonly AttackCase[] = [
       const seen = bench.seen(await login('0000-0000-0000'))
       bench.world.pushClock(61_000)
       return seen
+    },
+  },
+  {
+    id: 'O15',
+    layer: 'operator',
+    goal: 'Find a console that anybody on the network can reach',
+    method:
+      'A gateway is started on all interfaces without the word that allows it; its exit code is read',
+    expected: { status: 3 },
+    run: async (bench) => {
+      const listen = { host: '0.0.0.0', port: 0 }
+      const { exit, errors } = await serveWith({ ...bench.world.configFile, listen })
+      bench.claim(errors.includes('listen'), 'expected a sentence that names the field')
+      return { status: exit }
     },
   },
 ]

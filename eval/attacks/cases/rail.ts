@@ -2,6 +2,7 @@
 import type { AttackCase } from '../types.ts'
 import { Wrong } from '../types.ts'
 import type { Bench } from '../world/bench.ts'
+import { serveWith } from './serve.ts'
 
 /** Longer than a call may take to begin, to end and to be seen on the rail. */
 const SETTLED_BY_NOW_MS = 30_000
@@ -173,6 +174,18 @@ export const RAIL_CASES: readonly AttackCase[] = [
       const said = [answer.text, view.text, log.text, ...bench.world.log].join('\n')
       bench.claim(!said.includes(key), 'expected the key in nothing that was said')
       return bench.seen(answer)
+    },
+  },
+  {
+    id: 'R10',
+    layer: 'rail',
+    goal: 'Have the gateway pay by another rail',
+    method: 'The configured rail’s address is another machine’s; the exit code is read',
+    expected: { status: 12 },
+    run: async (bench) => {
+      const rail = { name: 'simulated', url: 'http://rail.attacker.example' }
+      const { exit } = await serveWith({ ...bench.world.configFile, rail })
+      return { status: exit }
     },
   },
 ]

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { freePort, type Outside, startOutside } from '../../../runtime/cli/world.ts'
 import { compose, type GatewaySecrets } from '../../../runtime/compose.ts'
-import { type Config, type ConfigFile, parseConfig, Secret } from '../../../runtime/config.ts'
+import { type ConfigFile, parseConfig, Secret } from '../../../runtime/config.ts'
 import { steadyClock, systemClock } from '../../../runtime/core/clock.ts'
 import {
   type PrivateJwk,
@@ -84,11 +84,11 @@ const POLICIES: { readonly [name in WorldName]: ConfigFile['policy'] } = {
   },
 }
 
-function configOf(scene: Scene, name: WorldName, port: number, rail?: string): Config {
+function configOf(scene: Scene, name: WorldName, port: number, rail?: string): ConfigFile {
   const { outside, shops, stranger } = scene
   const { config } = outside
   const ours = [...shops, stranger]
-  const file: ConfigFile = {
+  return {
     ...config,
     gateway: { ...config.gateway, url: `http://127.0.0.1:${port}` },
     payees: [
@@ -108,7 +108,6 @@ function configOf(scene: Scene, name: WorldName, port: number, rail?: string): C
     policy: POLICIES[name],
     listen: { host: '127.0.0.1', port },
   }
-  return parseConfig(JSON.stringify(file))
 }
 
 function newSecrets(): GatewaySecrets {
@@ -136,7 +135,8 @@ export async function startWorld(
 ): Promise<World> {
   const astray = name === 'astray' ? await startAstray() : undefined
   const monitor = name === 'monitored' ? createBenchMonitor() : undefined
-  const config = configOf(scene, name, await freePort(), astray?.url)
+  const configFile = configOf(scene, name, await freePort(), astray?.url)
+  const config = parseConfig(JSON.stringify(configFile))
   const secrets = newSecrets()
   const log: string[] = []
   let offsetMs = 0
@@ -166,6 +166,7 @@ export async function startWorld(
     url: headgate.url,
     gatewayId: config.gateway.id,
     operatorToken,
+    configFile,
     principal: principalOf(scene.outside.principal),
     shops: scene.shops,
     stranger: scene.stranger,

@@ -1,6 +1,7 @@
 /** What a case is given to work on: one composed gateway with everything outside of it real. */
 import type { KeyObject } from 'node:crypto'
 import type { WorldMerchant } from '../../../runtime/cli/world.ts'
+import type { ConfigFile } from '../../../runtime/config.ts'
 import type { TokenEngine } from '../../../runtime/core/engine.ts'
 import type { Ledger } from '../../../runtime/core/ledger.ts'
 import type { WorldName } from '../types.ts'
@@ -23,6 +24,8 @@ export interface World {
   readonly url: string
   readonly gatewayId: string
   readonly operatorToken: string
+  /** As the operator would have written it to a file. */
+  readonly configFile: ConfigFile
   readonly principal: { readonly id: string; readonly kid: string; readonly key: KeyObject }
   /** `shops[0]` is the usual payee, `shops[1]` another. Both are registered and on every default mandate. */
   readonly shops: readonly [Shop, Shop]

@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+
+const ROOT = join(import.meta.dirname, '../..')
+const MAIN = join(ROOT, 'eval/attacks/main.ts')
+
+const documentSchema = z.strictObject({
+  cases: z.number().int(),
+  stopped: z.number().int(),
+  wrong: z.array(z.strictObject({ id: z.string(), why: z.string() })),
+  notApplicable: z.array(z.strictObject({ id: z.string(), reason: z.string() })),
+})
+
+interface Ended {
+  readonly code: number
+  readonly out: string
+  readonly errors: string
+}
+
+/** As `npm run attack -- …` does. */
+function attack(...args: readonly string[]): Promise<Ended> {
+  const node = ['--disable-warning=ExperimentalWarning', MAIN, ...args]
+  return new Promise((resolve) => {
+    const options = { cwd: ROOT, maxBuffer: 16 * 1024 * 1024 }
+    const child = execFile(process.execPath, node, options, (_error, out, errors) =>
+      resolve({ code: child.exitCode ?? -1, out, errors }),
+    )
+  })
+}
+
+describe('npm run attack', () => {
+  it('tries every case, stops them all, and prints one document and nothing else', async () => {
+    const { code, out, errors } = await attack('--json')
+    const document = documentSchema.parse(JSON.parse(out))
+    expect(document.wrong).toEqual([])
+    expect(document.cases).toBeGreaterThanOrEqual(45)
+    expect(document.stopped).toBe(document.cases)
+    expect({ code, errors }).toEqual({ code: 0, errors: '' })
+  })
+
+  it('runs the cases of one layer, or those that are named', async () => {
+    const { code, out } = await attack('--layer', 'token', '--only', 'T01,T25', '--json')
+    expect(code).toBe(0)
+    // And the log of the one world that was needed.
+    expect(documentSchema.parse(JSON.parse(out)).cases).toBe(3)
+  })
+
+  it('lists without running, and says how it is used', async () => {
+    const listed = await attack('--list')
+    expect(listed.out).toContain('T25')
+    const help = await attack('--help')
+    expect(help).toMatchObject({ code: 0, errors: '' })
+    expect(help.out).toContain('--ablate')
+  })
+
+  it.each([
+    ['--only', 'Z99'],
+    ['--layer', 'moon'],
+    ['--nonsense', ''],
+  ])('ends with 2 and a sentence for %s %s', async (flag, value) => {
+    const { code, out, errors } = await attack(flag, ...(value === '' ? [] : [value]))
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(errors).toContain('Usage')
+  })
+})
