@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { parseConfig } from '../runtime/config.ts'
 import { CHECKS, CODES } from '../runtime/core/codes.ts'
 import { FILES, filesIn, importsOf, linesWith, ROOT, read, tableRows } from './support/source.ts'
 
@@ -304,6 +305,13 @@ describe('the README', () => {
     const scripts = new Set(named.map((match) => match[1] ?? match[2] ?? ''))
     expect([...scripts].filter((name) => manifest.scripts[name] === undefined)).toEqual([])
     expect(Object.keys(manifest.scripts).filter((name) => !scripts.has(name))).toEqual([])
+  })
+
+  it('shows a configuration that the gateway accepts', () => {
+    const shown = /```json\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
+    const key = 'A'.repeat(43)
+    const filled = shown.replaceAll('"x": "…"', `"x": "${key}"`).replaceAll('"…"', '"k1"')
+    expect(parseConfig(filled).gateway.id).toBe('headgate.acme')
   })
 
   it('names only files that exist', () => {
