@@ -28,12 +28,16 @@ class FactReader {
 
   constructor(payload: Uint8Array) {
     const reader = new Reader(payload)
-    while (reader.take(chunkTag(1))) this.symbols.push(Buffer.from(reader.chunk()).toString())
-    if (this.symbols.length > MOST_SYMBOLS) throw new WireError('expected fewer symbols')
+    while (reader.take(chunkTag(1))) {
+      if (this.symbols.length === MOST_SYMBOLS) throw new WireError('expected fewer symbols')
+      this.symbols.push(Buffer.from(reader.chunk()).toString())
+    }
     reader.expect(varintTag(3))
     reader.varint()
-    while (reader.take(chunkTag(4))) this.facts.push(this.fact(reader.chunk()))
-    if (this.facts.length > MOST_FACTS) throw new WireError('expected fewer facts')
+    while (reader.take(chunkTag(4))) {
+      if (this.facts.length === MOST_FACTS) throw new WireError('expected fewer facts')
+      this.facts.push(this.fact(reader.chunk()))
+    }
   }
 
   fact(bytes: Uint8Array): Fact {

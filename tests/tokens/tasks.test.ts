@@ -1,5 +1,7 @@
 /** What a worker makes of a library that fails in the middle of a task. */
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { RequestFacts } from '../../runtime/core/block.ts'
+import type { Minor } from '../../runtime/core/money.ts'
 import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
 import type { Task } from '../../runtime/tokens/messages.ts'
 import { setupOf } from '../../runtime/tokens/root-keys.ts'
@@ -30,6 +32,19 @@ function failing(thrown: unknown, times: number): Engine {
 
 const trap = () => Object.assign(new Error('unreachable'), { name: 'RuntimeError' })
 
+describe('an engine', () => {
+  it('does not start with a root key that the library could not use later', () => {
+    const { ring, ...rest } = setupOf({
+      current: { id: ROOT_ID, privateKey: ROOT_KEY },
+      others: [],
+    })
+    const noPoint = new Uint8Array(32).fill(2)
+    for (const key of [noPoint, noPoint.subarray(1)]) {
+      expect(() => createEngine(biscuit, { ...rest, ring: [...ring, [8, key]] })).toThrow()
+    }
+  })
+})
+
 describe('a task', () => {
   it('is answered by a working library', () => {
     expect(outcomeOf(engine, verifyTask())).toMatchObject({
@@ -53,6 +68,16 @@ describe('a task', () => {
 
   it('in which WebAssembly trapped shows a broken library even if the canary still sings', () => {
     expect(outcomeOf(failing(trap(), 1), verifyTask())).toEqual({ kind: 'broken' })
+  })
+
+  it('whose request the engine cannot take is our fault, never a refused token', () => {
+    const wrong = [{ amount: 0.5 as Minor }, { amount: (2 ** 53) as Minor }, { nowSeconds: NaN }]
+    for (const changes of wrong) {
+      const request = payRequest(changes as Partial<RequestFacts>)
+      const task: Task = { kind: 'verify', token: leafAt(1).token, request }
+      expect(outcomeOf(engine, task)).toMatchObject({ kind: 'fault', code: 'engine_failed' })
+    }
+    expect(outcomeOf(engine, verifyTask())).toMatchObject({ verdict: { ok: true } })
   })
 
   it('that mints and fails oddly is our fault, not a refusal', () => {
