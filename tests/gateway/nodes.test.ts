@@ -146,6 +146,20 @@ describe('an outside planner', () => {
     expect(brief(await register(place, { token: 'junk' }))).toBe('403 token_invalid')
   })
 
+  it('cannot register a chain whose links above are not the recorded ones, nor an open leaf', async () => {
+    const place = await outside()
+    const child = await mint(place)
+    const { blocks, revocationIds } = JSON.parse(Buffer.from(child.token, 'base64url').toString())
+    const ids = ['ffffffff', ...revocationIds.slice(1)]
+    const token = place.world.engine.encode({ blocks, revocationIds: ids })
+    expect(brief(await register(place, { token }))).toBe('403 token_invalid')
+    const looker = await mint(place, { kind: 'looker', ceiling: minor(0) })
+    place.world.engine.unsealed = true
+    expect(brief(await register(place, looker))).toBe('403 token_invalid')
+    place.world.engine.unsealed = false
+    expect(brief(await register(place, looker))).toBe('201')
+  })
+
   it('has no say in another run, and a leaf or looker none at all', async () => {
     const place = await outside()
     const child = await mint(place)

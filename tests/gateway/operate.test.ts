@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { RunId } from '../../runtime/core/ids.ts'
 import { parseJws, signJws, verifyJws } from '../../runtime/core/jws.ts'
+import { minor } from '../../runtime/core/money.ts'
 import type { RailOutcome } from '../../runtime/core/rail.ts'
 import { sealSchema } from '../../runtime/core/receipt.ts'
+import { seconds } from '../../runtime/core/time.ts'
 import { brief, type Signer, START, settledFor, signer, World } from './world.ts'
 
 describe('freezing', () => {
@@ -74,9 +76,9 @@ describe('cancelling', () => {
     expect((await world.gateway.sweep()).finished).toEqual([])
     await world.ledger.execute('settle', {
       payment: id,
-      amount: 1_000 as never,
+      amount: minor(1_000),
       railReference: 'r',
-      now: START as never,
+      now: seconds(START),
     })
     expect((await world.gateway.sweep()).finished).toEqual([run])
     const seal = parseJws((await world.ledger.run(run))?.seal ?? '', 'seal+jwt')
@@ -134,7 +136,7 @@ describe('a sweep', () => {
   it('closes what has expired and gives its money back, and nothing else', async () => {
     const world = new World()
     const { root } = await world.run()
-    const short = await world.leaf(root, {}, { expiresAtSeconds: (START + 100) as never })
+    const short = await world.leaf(root, {}, { expiresAtSeconds: seconds(START + 100) })
     const long = await world.leaf(root)
     world.clock.advance(99)
     expect((await world.gateway.sweep()).closed).toEqual([])
@@ -164,6 +166,25 @@ describe('a sweep', () => {
     world.clock.advance(7_200)
     expect((await world.gateway.sweep()).finished).toEqual([run])
     expect(await world.ledger.run(run)).toMatchObject({ state: 'completed' })
+  })
+
+  it('begins at the topmost node that must end; what is below ends with it', async () => {
+    const world = new World()
+    const { root } = await world.run()
+    const expiresAtSeconds = seconds(START + 100)
+    const planner = await world.child(root, 'planner', { expiresAtSeconds }, 5)
+    const leaf = await world.leaf(planner.id, {}, { expiresAtSeconds })
+    world.clock.advance(100)
+    expect((await world.gateway.sweep()).closed).toEqual([planner.id])
+    expect((await world.ledger.standing(leaf.id)).state).toBe('closed')
+  })
+
+  it('does not finish a run whose reasons only the funnel knows', async () => {
+    const world = new World()
+    const { run, root } = await world.run()
+    await world.ledger.execute('close', { node: root, by: 'funnel', now: seconds(START) })
+    expect((await world.gateway.sweep()).finished).toEqual([])
+    expect((await world.ledger.run(run))?.state).toBe('running')
   })
 
   it('leaves a run that the funnel is still working on alone', async () => {

@@ -65,10 +65,15 @@ describe('a payment', () => {
     })
     const { root } = await world.run()
     const leaf = await world.leaf(root)
+    world.engine.beforeVerify = () => {
+      world.clock.ms += 7
+    }
     const answer = await world.pay(leaf)
     expect(brief(answer)).toBe('403 deny policy')
     expect(JSON.stringify(answer)).not.toContain('secret-rule')
     expect(bodyOf(answer).checks.every(({ ms }) => ms === 0)).toBe(true)
+    const [state] = (await world.ledger.children(root)).filter(({ node }) => node.id === leaf.id)
+    expect(state?.lastChecks?.some(({ ms }) => ms === 7)).toBe(true)
     const refused = (await eventsOf(world.ledger, leaf)).at(-1)
     expect(refused).toMatchObject({
       type: 'refused',
@@ -109,6 +114,7 @@ describe('before check 2 has passed', () => {
     const { world, leaf } = await ready()
     await world.pay(leaf, { raw: { query: 'a=1' } })
     await world.gateway.flushCounts()
+    world.clock.advance(60)
     await world.gateway.flushCounts()
     const events = await world.ledger.events('gateway', 0, 100)
     const notes = events
@@ -117,6 +123,19 @@ describe('before check 2 has passed', () => {
     expect(notes.map(({ data }) => data)).toEqual([
       { act: 'refused_before_identity', ambiguous: 1 },
     ])
+  })
+
+  it('what could not be written down is still counted', async () => {
+    const { world, leaf } = await ready()
+    await world.pay(leaf, { raw: { query: 'a=1' } })
+    const gateway = world.gateway
+    const { execute } = world.ledger
+    world.ledger.execute = () => Promise.reject(new Fault('store_unavailable', 'the disk is full'))
+    await expect(gateway.flushCounts()).rejects.toMatchObject({ code: 'store_unavailable' })
+    world.ledger.execute = execute
+    expect(gateway.pendingCounts().get('ambiguous')).toBe(1)
+    await gateway.flushCounts()
+    expect(gateway.pendingCounts().size).toBe(0)
   })
 
   it('a signed chain that was never recorded is nobody’s', async () => {

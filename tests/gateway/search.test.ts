@@ -57,6 +57,14 @@ describe('a search', () => {
     expect(world.merchants.calls).toBe(1)
   })
 
+  it('asks no payee that is not a merchant', async () => {
+    const { world, search } = await looking({ payees: ['bank', 'shop'] })
+    expect(brief(await search({ text: 'pen', merchants: ['bank'], limit: 3 }))).toBe(
+      '403 capability',
+    )
+    expect(world.merchants.calls).toBe(0)
+  })
+
   it('is put before the token’s own checks as amount 0 in its currency for each merchant', async () => {
     const { world, search } = await looking()
     await search({ text: 'pen', limit: 3 })

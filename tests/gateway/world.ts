@@ -73,6 +73,10 @@ export class FakeEngine implements TokenEngine {
   broken: Error | undefined
   /** Set to let everything through the token's own checks. */
   permissive = false
+  /** Leave lookers' and leaves' chains open, as a careless planner would. */
+  unsealed = false
+  /** Told before each verification: time may pass here. */
+  beforeVerify: () => void = () => undefined
   minted = 0
 
   encode(token: FakeToken): string {
@@ -81,6 +85,7 @@ export class FakeEngine implements TokenEngine {
 
   async verify(text: string, request?: RequestFacts): Promise<TokenVerdict> {
     this.verified.push(request)
+    this.beforeVerify()
     if (this.broken) throw this.broken
     const token = this.#decode(text)
     if (token === undefined) return { ok: false, code: 'token_invalid' }
@@ -95,7 +100,7 @@ export class FakeEngine implements TokenEngine {
         rootKeyId: 1,
         blocks,
         revocationIds,
-        sealed: blocks.at(-1)?.kind !== 'planner',
+        sealed: !this.unsealed && blocks.at(-1)?.kind !== 'planner',
         ...(widenedAt === -1 ? {} : { widenedAt }),
         ...(request && { authorised: this.permissive || blocks.every((b) => permits(b, request)) }),
       },
