@@ -229,17 +229,17 @@ function signMandate(
 }
 
 /** A port of this machine that was free a moment ago. */
-export const freePort = (): Promise<number> => listenOnce(0)
+export const freePort = (): Promise<number> => listenOnce(0, '127.0.0.1')
 
 /** Throws what listening would throw, `EADDRINUSE` when somebody has the port. */
-export async function assertPortFree(port: number): Promise<void> {
-  await listenOnce(port)
+export async function assertPortFree(port: number, host = '127.0.0.1'): Promise<void> {
+  await listenOnce(port, host)
 }
 
-async function listenOnce(port: number): Promise<number> {
+async function listenOnce(port: number, host: string): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, '127.0.0.1', resolve)
+    server.once('error', reject).listen(port, host, resolve)
   })
   const address = server.address()
   await new Promise((resolve) => server.close(resolve))

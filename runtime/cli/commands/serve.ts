@@ -70,6 +70,9 @@ async function serveUntilStopped(
   options: { json?: boolean },
 ): Promise<void> {
   const { path, ...rest } = toServe
+  const { host, port } = toServe.config.listen
+  // Said at once, before anything is opened; listening would find out last.
+  if (port !== 0) await assertPortFree(port, host)
   const data = openDataDir(path)
   try {
     const { organisation, gateway } = toServe.config
