@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyExport } from '../../runtime/audit/verify.ts'
-import { readMission } from '../../runtime/cli/mission.ts'
+import { loadMission } from '../../runtime/cli/mission.ts'
 import { startWorld, type World } from '../../runtime/cli/world.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
 import { jwksSchema } from '../../runtime/core/keys.ts'
@@ -43,7 +43,7 @@ afterAll(async () => {
 })
 
 async function postRun(): Promise<string> {
-  const { mandate } = readMission('office-move')
+  const { mandate } = loadMission('office-move')
   const made = await operator.post('/runs', { mandate: world.sign(mandate) })
   return (made as { run: { id: string } }).run.id
 }
