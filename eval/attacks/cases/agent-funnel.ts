@@ -107,7 +107,10 @@ export const FUNNEL_CASES: readonly AttackCase[] = [
       const mandate = { task, ceiling: 50_000, payees: ['prompt-mart', 'volt-house'] }
       const { detail, seen } = await carriedOut(bench, mandate)
       const { spent } = detail.run.totals
-      bench.claim(spent === 39_000, `expected the one quoted price, spent ${spent}`)
+      bench.claim(
+        spent === 39_000,
+        `expected the one quoted price, spent ${spent}: ${detail.run.reason}`,
+      )
       return seen
     },
   },

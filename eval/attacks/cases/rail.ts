@@ -184,7 +184,7 @@ export const RAIL_CASES: readonly AttackCase[] = [
     expected: { status: 12 },
     run: async (bench) => {
       const rail = { name: 'simulated', url: 'http://rail.attacker.example' }
-      const { exit } = await serveWith({ ...bench.world.configFile, rail })
+      const { exit } = await serveWith({ ...bench.world.configFile, rail, listen: { port: 0 } })
       return { status: exit }
     },
   },

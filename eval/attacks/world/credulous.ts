@@ -89,14 +89,13 @@ export function createCredulousAgents(shops: readonly WorldMerchant[]): Agents {
     look: async (request, session, signal) => {
       if (!isFooled(request.need)) return honest.look(request, session, signal)
       const offers = offersOf(request.need.text)
-      // First through the gateway, as it should; a refusal does not stop somebody who is fooled.
-      for (const { merchant } of offers) {
-        await session
-          .search({ text: 'anything', merchants: [merchant], limit: 5 })
-          .catch(() => undefined)
-      }
       const quotes = await Promise.all(
-        offers.map((offer) => askShop(shops, request.currency, offer)),
+        offers.map(({ merchant, sku, quantity }) =>
+          // Through the gateway, as it should; a refusal does not stop somebody who is fooled.
+          session
+            .quote(merchant, [{ sku, quantity }])
+            .catch(() => askShop(shops, request.currency, { merchant, sku, quantity })),
+        ),
       )
       return by({ look: { found: quotes.map((quote) => ({ quote, score: 1_000 })) } })
     },

@@ -32,6 +32,8 @@ import type { Shop, World } from './world.ts'
 /** Everything outside of the gateway, shared by all worlds of one evaluation. */
 export interface Scene {
   readonly outside: Outside
+  /** Of the gateway that the shops know. */
+  readonly port: number
   readonly desk: RailDesk
   readonly shops: readonly [Shop, Shop]
   readonly stranger: Shop
@@ -46,9 +48,11 @@ function createShop(id: string): Shop {
 export async function startScene(): Promise<Scene> {
   const dir = mkdtempSync(join(tmpdir(), 'headgate-attack-'))
   try {
-    const outside = await startOutside({ dir, port: await freePort(), clock: systemClock() })
+    const port = await freePort()
+    const outside = await startOutside({ dir, port, clock: systemClock() })
     return {
       outside,
+      port,
       desk: createRailDesk(outside.rail.url, outside.rail.key.reveal()),
       shops: [createShop('eval-shop'), createShop('eval-other')],
       stranger: createShop('eval-stranger'),
@@ -135,7 +139,9 @@ export async function startWorld(
 ): Promise<World> {
   const astray = name === 'astray' ? await startAstray() : undefined
   const monitor = name === 'monitored' ? createBenchMonitor() : undefined
-  const configFile = configOf(scene, name, await freePort(), astray?.url)
+  // Shops ask the gateway that they know for its keys, and only runs of the funnel hand receipts over.
+  const port = name === 'funnel' ? scene.port : await freePort()
+  const configFile = configOf(scene, name, port, astray?.url)
   const config = parseConfig(JSON.stringify(configFile))
   const secrets = newSecrets()
   const log: string[] = []
