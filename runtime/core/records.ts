@@ -183,10 +183,3 @@ export interface EventRecord {
 export interface FeedEntry extends EventRecord {
   readonly position: number
 }
-
-/** One persisted step of the funnel: written once, before it is acted on. */
-export interface StepRecord {
-  readonly node: NodeId
-  readonly name: string
-  readonly value: unknown
-}

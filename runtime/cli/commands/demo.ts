@@ -2,6 +2,7 @@
  * `headgate demo`: a whole world in a temporary folder, one mission from signature to seal, and then the proof that
  * all of it held. It exits with 0 only if it did.
  */
+import { writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { parseEvent } from '../../core/events.ts'
 import { type RunId, sha256 } from '../../core/ids.ts'
@@ -16,6 +17,7 @@ import { type Io, shown, table, tint } from '../io.ts'
 import { findOrders, type OrderInListing } from '../listings.ts'
 import { liveBlock } from '../live.ts'
 import { DEFAULT_MISSION, loadMission, type Mission, missionNames } from '../mission.ts'
+import { pictureOf } from '../picture.ts'
 import { type Proof, prove } from '../proof.ts'
 import { storyLine } from '../story.ts'
 import { treeLines } from '../tree.ts'
@@ -28,6 +30,7 @@ import { runId, watchRun } from './runs.ts'
 interface DemoOptions {
   json?: boolean
   keep?: boolean
+  picture?: string
 }
 
 export function demoCommand(io: Io): Command {
@@ -42,6 +45,7 @@ export function demoCommand(io: Io): Command {
   })
     .argument('[mission]', 'a mission by name or file', DEFAULT_MISSION)
     .option('--keep', 'leave the world up afterwards, with its console')
+    .option('--picture <file>', 'write the tree of the run as a picture (SVG)')
     .action((mission: string, options: DemoOptions) => demo(io, loadMission(mission), options))
 }
 
@@ -58,11 +62,20 @@ async function demo(io: Io, mission: Mission, options: DemoOptions): Promise<voi
     const ms = io.clock.nowMs() - startedMs
     if (options.json) io.out(`${JSON.stringify(summary(played, proof, ms))}\n`)
     else say(await epilogue(io, { world, played, proof, ms }))
+    if (options.picture !== undefined) savePicture(options.picture, played.detail)
     if (options.keep) await keepUp(io, world, api)
     if (proof.wrong.length > 0)
       throw new Failure('no', `not all of it held: ${proof.wrong.join('; ')}`)
   } finally {
     await world.close()
+  }
+}
+
+function savePicture(file: string, detail: RunDetail): void {
+  try {
+    writeFileSync(file, pictureOf(detail))
+  } catch (cause) {
+    throw new Failure('usage', 'expected --picture to be a file that can be written', { cause })
   }
 }
 
@@ -173,7 +186,11 @@ async function epilogue(io: Io, { world, played, proof, ms }: Ending): Promise<s
   }
   const paid = [...byPayee].map(([payee, amounts]) => {
     const total = amounts.reduce((sum, amount) => sum + amount, 0)
-    return [`  ${payee}`, money(total), `${amounts.length} payments`]
+    return [
+      `  ${payee}`,
+      money(total),
+      `${amounts.length} ${amounts.length === 1 ? 'payment' : 'payments'}`,
+    ]
   })
   const orders = await findOrders(world, played.detail, proof.settled)
   const { spent, available, reserved } = run.totals
