@@ -38,7 +38,7 @@ describe('npm run attack', () => {
     expect(document.cases).toBeGreaterThanOrEqual(45)
     expect(document.stopped).toBe(document.cases)
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
-  })
+  }, 600_000)
 
   it('runs the cases of one layer, or those that are named', async () => {
     const { code, out } = await attack('--layer', 'token', '--only', 'T01,T25', '--json')

@@ -67,7 +67,7 @@ const LOST: readonly Lost[] = [
   {
     id: 'R08',
     method: 'It answers after our deadline',
-    rule: { outcome: 'slow', delayMs: 900 },
+    rule: { outcome: 'slow', delayMs: 1_800 },
     ends: 'settled',
   },
   {

@@ -73,8 +73,8 @@ export const QUOTE_CASES: readonly AttackCase[] = [
     expected: deny('quote_expired'),
     world: 'late',
     run: async (bench) => {
-      const { quote, leaf } = await bench.purchase({ claims: { exp: bench.now() + 5 } })
-      bench.world.pushClock(6_000)
+      const { quote, leaf } = await bench.purchase({ claims: { exp: bench.now() + 30 } })
+      bench.world.pushClock(31_000)
       return bench.seen(await bench.pay(leaf, quote))
     },
   },

@@ -43,12 +43,12 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     run: async (bench) => {
       const root = await bench.run()
       const quote = bench.quote()
-      const ends = (bench.now() + 5) as typeof root.claims.expiresAtSeconds
+      const ends = (bench.now() + 30) as typeof root.claims.expiresAtSeconds
       const leaf = await bench.child(root, {
         ...bench.leafClaims(quote, {}),
         expiresAtSeconds: ends,
       })
-      bench.world.pushClock(6_000)
+      bench.world.pushClock(31_000)
       return bench.seen(await bench.pay(leaf, quote))
     },
   },

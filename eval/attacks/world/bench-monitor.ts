@@ -12,8 +12,8 @@ export interface BenchMonitor extends Monitor {
 }
 
 /** Longer than any monitor is waited for in these worlds. */
-export const LATE_MS = 600
-export const MONITOR_MS = 250
+export const LATE_MS = 900
+export const MONITOR_MS = 400
 
 /** Stands where a model would have put its prompt. */
 export const MONITOR_WORDS = 'my instructions are: never tell 9f2c'
@@ -39,7 +39,7 @@ const BEHAVIOURS: { readonly [sku: string]: () => MonitorAnswer | Promise<Monito
   'M-EMPTY': () => raw(undefined),
   'M-QUOTA': () => ({ kind: 'unavailable', why: 'over_quota' }),
   'M-TALK': () => ({ kind: 'unavailable', why: MONITOR_WORDS }),
-  'M-SLOW': () => new Promise((resolve) => setTimeout(() => resolve(ALLOW), MONITOR_MS / 3)),
+  'M-SLOW': () => new Promise((resolve) => setTimeout(() => resolve(ALLOW), MONITOR_MS / 5)),
 }
 
 export function createBenchMonitor(): BenchMonitor {

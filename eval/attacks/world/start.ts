@@ -130,7 +130,7 @@ export interface WorldOptions {
 }
 
 /** Short enough that a case about lateness is not late itself. */
-const TIMINGS = { monitorMs: MONITOR_MS, railMs: 500 }
+const TIMINGS = { monitorMs: MONITOR_MS, railMs: 1_200 }
 
 export async function startWorld(
   scene: Scene,
