@@ -10,11 +10,12 @@ import { LIMITS } from '../core/limits.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import {
   adviceSchema,
-  nodeViewSchema,
+  closedNodeSchema,
   paymentAnswerSchema,
   problemSchema,
   quoteAnswerSchema,
   type quoteBody,
+  registeredNodeSchema,
   runDetailSchema,
   searchAnswerSchema,
   type searchBody,
@@ -57,7 +58,6 @@ export interface ClientOptions {
 
 type SearchBody = z.input<typeof searchBody>
 type QuoteBody = z.input<typeof quoteBody>
-type NodeView = z.infer<typeof nodeViewSchema>
 
 /** Every call throws ClientError for anything but the answer that it names. */
 export interface Client {
@@ -67,10 +67,17 @@ export interface Client {
   quote(body: QuoteBody): Promise<z.infer<typeof quoteAnswerSchema>>
   /** For a leaf: the answer, be it allow, hold, deny or in flight. The same quote again is the same payment. */
   pay(quote: string): Promise<z.infer<typeof paymentAnswerSchema>>
-  /** For an outside planner, as the parent: records the child whose token this is. */
-  registerNode(run: RunId, token: string): Promise<NodeView>
+  /**
+   * For an outside planner, as the parent: records the child whose token this is. `nodes` is how many a child planner
+   * may make below itself; none if absent.
+   */
+  registerNode(
+    run: RunId,
+    token: string,
+    nodes?: number,
+  ): Promise<z.infer<typeof registeredNodeSchema>>
   /** For an outside planner: closes a node below its own; what that did not spend goes back. */
-  closeNode(run: RunId, node: NodeId): Promise<NodeView>
+  closeNode(run: RunId, node: NodeId): Promise<z.infer<typeof closedNodeSchema>>
   /** For a planner: its own subtree. */
   readRun(run: RunId): Promise<z.infer<typeof runDetailSchema>>
 }
@@ -108,9 +115,12 @@ export function createClient(options: ClientOptions): Client {
         statuses: PAYMENT_STATUSES,
         answer: paymentAnswerSchema,
       }),
-    registerNode: (run, token) => post(nodes(run), { token }, nodeViewSchema),
+    registerNode: (run, token, count) => {
+      const body = count === undefined ? { token } : { token, nodes: count }
+      return post(nodes(run), body, registeredNodeSchema)
+    },
     closeNode: (run, node) =>
-      post(`${nodes(run)}/${encodeURIComponent(node)}/close`, {}, nodeViewSchema),
+      post(`${nodes(run)}/${encodeURIComponent(node)}/close`, {}, closedNodeSchema),
     readRun: (run) =>
       caller.call({
         method: 'GET',

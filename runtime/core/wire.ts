@@ -45,6 +45,19 @@ export const registerNodeBody = z.strictObject({
   nodes: z.number().int().min(0).max(LIMITS.nodes).optional(),
 })
 
+/** A child that now exists. */
+export const registeredNodeSchema = z.strictObject({
+  node: z.strictObject({ id: nodeIdSchema, kind: z.enum(NODE_KINDS) }),
+})
+
+/** A node whose closing has begun: `closing` while a payment below waits for the rail's word. */
+export const closedNodeSchema = z.strictObject({
+  node: z.strictObject({
+    id: nodeIdSchema,
+    standing: z.enum(['live', 'frozen', 'revoked', 'closing', 'closed']),
+  }),
+})
+
 export const checkResultSchema = z.strictObject({
   n: z.number().int(),
   name: z.enum([

@@ -52,8 +52,6 @@ export const healthAnswer = z.strictObject({
   failing: z.array(z.string()).optional(),
 })
 
-export const jwksAnswer = z.strictObject({ keys: z.array(z.record(z.string(), z.string())) })
-
 /** One payment as operators read it. */
 export const paymentView = z.strictObject({
   id: paymentIdSchema,

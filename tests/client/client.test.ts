@@ -107,14 +107,17 @@ describe('a request', () => {
     expect(await client.quote({ merchant: 'acme', lines })).toEqual({ quote: 'a.b.c' })
     gateway.reply = { status: 200, body: allowed }
     await client.pay('a.b.c')
-    gateway.reply = { status: 201, body: node }
-    expect(await client.registerNode('run_one', 'token')).toEqual(node)
-    await client.closeNode('run_one', 'nd_child')
+    const registered = { node: { id: 'nd_child', kind: 'planner' } }
+    gateway.reply = { status: 201, body: registered }
+    expect(await client.registerNode('run_one', 'token', 3)).toEqual(registered)
+    const closed = { node: { id: 'nd_child', standing: 'closed' } }
+    gateway.reply = { status: 200, body: closed }
+    expect(await client.closeNode('run_one', 'nd_child')).toEqual(closed)
     const sent = gateway.received.map(({ method, path, body }) => [method, path, JSON.parse(body)])
     expect(sent).toEqual([
       ['POST', '/quotes', { merchant: 'acme', lines }],
       ['POST', '/payments', { quote: 'a.b.c' }],
-      ['POST', '/runs/run_one/nodes', { token: 'token' }],
+      ['POST', '/runs/run_one/nodes', { token: 'token', nodes: 3 }],
       ['POST', '/runs/run_one/nodes/nd_child/close', {}],
     ])
   })

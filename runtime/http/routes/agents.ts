@@ -7,10 +7,12 @@ import { receiptOf } from '../../audit/receipts.ts'
 import { nodeIdSchema, paymentIdSchema, runIdSchema } from '../../core/ids.ts'
 import type { PaymentRecord } from '../../core/records.ts'
 import {
+  closedNodeSchema,
   paymentAnswerSchema,
   paymentBody,
   quoteAnswerSchema,
   quoteBody,
+  registeredNodeSchema,
   registerNodeBody,
   searchAnswerSchema,
   searchBody,
@@ -67,7 +69,7 @@ export function agentRoutes(deps: RouteDeps): Route[] {
       summary: 'An outside planner registers a child that it split off.',
       params: runParams,
       body: registerNodeBody,
-      answers: { 201: z.looseObject({}) },
+      answers: { 201: registeredNodeSchema },
       handle: ({ params, raw }) => gateway.registerNode(params.run, raw),
     }),
     closeRoute(deps),
@@ -83,7 +85,7 @@ const closeRoute = ({ gateway, ledger }: RouteDeps): Route =>
     summary:
       'Close a node with everything below it; what it did not spend goes back to its parent.',
     params: nodeParams,
-    answers: { 200: z.looseObject({}) },
+    answers: { 200: closedNodeSchema },
     handle: async ({ params, raw, operator }) => {
       if (operator === undefined) return gateway.closeNode(params.run, params.node, raw)
       const node = await ledger.node(params.node)
