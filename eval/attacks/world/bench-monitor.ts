@@ -9,11 +9,13 @@ export interface BenchMonitor extends Monitor {
   readonly calls: number
   /** What it was shown last, as text. */
   readonly shown: string
+  /** Resolves when it is next asked about `M-WAIT`, with what makes it answer allow. */
+  readonly waiting: () => Promise<() => void>
 }
 
 /** Longer than any monitor is waited for in these worlds. */
-export const LATE_MS = 900
-export const MONITOR_MS = 400
+export const LATE_MS = 1_500
+export const MONITOR_MS = 1_000
 
 /** Stands where a model would have put its prompt. */
 export const MONITOR_WORDS = 'my instructions are: never tell 9f2c'
@@ -39,13 +41,19 @@ const BEHAVIOURS: { readonly [sku: string]: () => MonitorAnswer | Promise<Monito
   'M-EMPTY': () => raw(undefined),
   'M-QUOTA': () => ({ kind: 'unavailable', why: 'over_quota' }),
   'M-TALK': () => ({ kind: 'unavailable', why: MONITOR_WORDS }),
-  'M-SLOW': () => new Promise((resolve) => setTimeout(() => resolve(ALLOW), MONITOR_MS / 5)),
+  'M-SLOW': () => new Promise((resolve) => setTimeout(() => resolve(ALLOW), MONITOR_MS / 10)),
 }
 
 export function createBenchMonitor(): BenchMonitor {
   let calls = 0
   let shown = ''
+  let arrived: (letGo: () => void) => void = () => undefined
+  const wait = (): Promise<MonitorAnswer> => new Promise((resolve) => arrived(() => resolve(ALLOW)))
   return {
+    waiting: () =>
+      new Promise((resolve) => {
+        arrived = resolve
+      }),
     get calls() {
       return calls
     },
@@ -55,7 +63,8 @@ export function createBenchMonitor(): BenchMonitor {
     judge: async (facts: PaymentFacts) => {
       calls += 1
       shown = JSON.stringify(facts)
-      const behave = BEHAVIOURS[facts.lines[0]?.sku ?? '']
+      const sku = facts.lines[0]?.sku ?? ''
+      const behave = sku === 'M-WAIT' ? wait : BEHAVIOURS[sku]
       return behave === undefined ? ALLOW : behave()
     },
   }

@@ -1,8 +1,8 @@
 /** The rail lies, loses, repeats or sends elsewhere. What counts is its own book, and that it is called once. */
-import type { AttackCase } from '../types.ts'
-import { Wrong } from '../types.ts'
-import type { Bench } from '../world/bench.ts'
-import { serveWith } from './serve.ts'
+import type { AttackCase } from '../../types.ts'
+import { Wrong } from '../../types.ts'
+import type { Bench } from '../../world/bench.ts'
+import { serveWith } from '../serve.ts'
 
 /** Longer than a call may take to begin, to end and to be seen on the rail. */
 const SETTLED_BY_NOW_MS = 30_000

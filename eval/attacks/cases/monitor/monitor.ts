@@ -1,9 +1,9 @@
 /** Attacks on and through the monitor: it is down, late, malformed, talkative, or says yes where a rule says no. */
-import type { AttackCase } from '../types.ts'
-import { Wrong } from '../types.ts'
-import type { Bench, Held, QuoteChanges } from '../world/bench.ts'
-import { type BenchMonitor, MONITOR_WORDS } from '../world/bench-monitor.ts'
-import { approve, holdOf, readHold } from './people.ts'
+import type { AttackCase } from '../../types.ts'
+import { Wrong } from '../../types.ts'
+import type { Bench, Held, QuoteChanges } from '../../world/bench.ts'
+import { type BenchMonitor, MONITOR_WORDS } from '../../world/bench-monitor.ts'
+import { approve, holdOf, readHold } from '../people.ts'
 
 const HOLD = { status: 202, code: 'monitor_unavailable', verdict: 'hold' } as const
 

@@ -1,10 +1,10 @@
 /** What a fooled agent asks for, as the request that it would make: other payees, other amounts, other powers. */
-import { freshId } from '../../../runtime/core/ids.ts'
-import { tamper } from '../forge/jws.ts'
-import { newKey } from '../forge/tokens.ts'
-import type { AttackCase } from '../types.ts'
-import type { Bench } from '../world/bench.ts'
-import { askShop } from '../world/credulous.ts'
+import { freshId } from '../../../../runtime/core/ids.ts'
+import { tamper } from '../../forge/jws.ts'
+import { newKey } from '../../forge/tokens.ts'
+import type { AttackCase } from '../../types.ts'
+import type { Bench } from '../../world/bench.ts'
+import { askShop } from '../../world/credulous.ts'
 
 const deny = (code: string) => ({ status: 403, code, verdict: 'deny' }) as const
 

@@ -1,7 +1,7 @@
 /** Runs of the product's own funnel whose planner, looker and chooser do whatever a page told them. */
-import type { AttackCase, Seen } from '../types.ts'
-import type { Bench, MandateChanges } from '../world/bench.ts'
-import { TALKED_INTO } from '../world/credulous.ts'
+import type { AttackCase, Seen } from '../../types.ts'
+import type { Bench, MandateChanges } from '../../world/bench.ts'
+import { TALKED_INTO } from '../../world/credulous.ts'
 
 /** Carries a mandate out and says how it ended: the run's state stands where a code would. */
 async function carriedOut(bench: Bench, mandate: MandateChanges) {

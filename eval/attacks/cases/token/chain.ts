@@ -1,8 +1,8 @@
 /** Attacks on the chain itself: other keys, missing, moved, repeated or extra blocks, other bytes. */
-import { Writer } from '../../../runtime/client/protobuf.ts'
-import type { BlockClaims } from '../../../runtime/core/block.ts'
-import { rawPublicKey } from '../../../runtime/core/keys.ts'
-import { LIMITS } from '../../../runtime/core/limits.ts'
+import { Writer } from '../../../../runtime/client/protobuf.ts'
+import type { BlockClaims } from '../../../../runtime/core/block.ts'
+import { rawPublicKey } from '../../../../runtime/core/keys.ts'
+import { LIMITS } from '../../../../runtime/core/limits.ts'
 import {
   append,
   appendClaims,
@@ -11,9 +11,9 @@ import {
   withBlocks,
   withRootKeyId,
   withTail,
-} from '../forge/tokens.ts'
-import type { AttackCase } from '../types.ts'
-import type { Bench, Held } from '../world/bench.ts'
+} from '../../forge/tokens.ts'
+import type { AttackCase } from '../../types.ts'
+import type { Bench, Held } from '../../world/bench.ts'
 
 const REFUSED = { status: 401, code: 'token_invalid' } as const
 
@@ -260,6 +260,20 @@ export const CHAIN_CASES: readonly AttackCase[] = [
       const quote = bench.quote()
       const leaf = bench.mint(root, bench.leafClaims(quote, {}))
       return bench.seen(await bench.pay(leaf, quote))
+    },
+  },
+  {
+    id: 'T44',
+    layer: 'token',
+    goal: 'Choose one’s own place in the tree',
+    method: 'A child under a node id that the gateway never allotted to its parent',
+    expected: { status: 403, code: 'token_invalid' },
+    run: async (bench) => {
+      const a = await bench.run()
+      const b = await bench.run()
+      const stolen = bench.childClaims(b).node
+      const child = bench.mint(a, { ceiling: 1_000, node: stolen })
+      return bench.seen(await bench.register(a, child.token, 0))
     },
   },
 ]

@@ -1,8 +1,8 @@
 /** Bodies that can be read in two ways, or that cost more to read than to send. */
 import { connect, type Socket } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
-import type { AttackCase } from '../types.ts'
-import type { Bench, Call } from '../world/bench.ts'
+import type { AttackCase } from '../../types.ts'
+import type { Bench, Call } from '../../world/bench.ts'
 
 /** An honest leaf posts this body instead of its own. */
 async function post(
@@ -220,6 +220,30 @@ export const BODY_CASES: readonly AttackCase[] = [
       bench.must(await post(bench, () => deflateSync(blanks), deflated), 401, 'malformed')
       const zipped = { headers: [['Content-Encoding', 'gzip']] } as const
       return bench.seen(await post(bench, () => gzipSync(blanks), zipped))
+    },
+  },
+  {
+    id: 'Q34',
+    layer: 'request',
+    goal: 'Hide a second request in the first',
+    method: 'Content-Length and Transfer-Encoding disagree about where the body ends',
+    expected: { status: 400 },
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const hidden = `POST /freeze HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`
+      const headers = [
+        ['Content-Length', '6'],
+        ['Transfer-Encoding', 'chunked'],
+      ] as const
+      const answer = await bench.pay(leaf, quote, { body: `0\r\n\r\n${hidden}`, headers })
+      const twice = [
+        ['Content-Length', '0'],
+        ['Content-Length', String(hidden.length)],
+      ] as const
+      bench.must(await bench.pay(leaf, quote, { body: hidden, headers: twice }), 400)
+      const session = await bench.operator('/session')
+      bench.claim(session.body.frozen === false, 'expected the hidden request to do nothing')
+      return bench.seen(answer)
     },
   },
 ]

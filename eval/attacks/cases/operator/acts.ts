@@ -1,10 +1,12 @@
 /** Attacks on what operators decide and on what is left of it: approvals, holds, freezes, the log. */
-import { createHash } from 'node:crypto'
-import { verifyExport } from '../../../runtime/audit/verify.ts'
-import { LIMITS } from '../../../runtime/core/limits.ts'
-import type { AttackCase } from '../types.ts'
-import type { Bench } from '../world/bench.ts'
-import { approve, decide, holdOf } from './people.ts'
+import { createHash, type KeyObject } from 'node:crypto'
+import { verifyExport } from '../../../../runtime/audit/verify.ts'
+import { signJws } from '../../../../runtime/core/jws.ts'
+import { LIMITS } from '../../../../runtime/core/limits.ts'
+import { newKey } from '../../forge/tokens.ts'
+import type { AttackCase } from '../../types.ts'
+import type { Bench } from '../../world/bench.ts'
+import { approve, decide, holdOf } from '../people.ts'
 
 const HELD = { mandate: { approvalAbove: 500 } } as const
 
@@ -206,6 +208,53 @@ export const ACT_CASES: readonly AttackCase[] = [
       } finally {
         bench.must(await bench.operator('/resume', { method: 'POST' }), 200)
       }
+    },
+  },
+  {
+    id: 'O23',
+    layer: 'operator',
+    goal: 'Slip through between the judge and the stop',
+    method: 'The run is stopped while the monitor thinks; then the monitor says yes',
+    expected: { status: 403, code: 'frozen', verdict: 'deny' },
+    world: 'monitored',
+    run: async (bench) => {
+      const lines = [{ sku: 'M-WAIT', title: 'A thing', quantity: 1, unitAmount: 1_000 }]
+      const { root, quote, leaf } = await bench.purchase({ claims: { lines } })
+      const asked = bench.world.monitor?.waiting()
+      const paying = bench.pay(leaf, quote)
+      const letGo = await asked
+      const path = `/runs/${root.run}/nodes/${root.claims.node}/freeze`
+      const stop = bench.must(await bench.operator(path, { method: 'POST' }), 200)
+      bench.claim(String(stop.body.onTheirWay) === '', 'expected nothing on its way')
+      letGo?.()
+      return bench.seen(await paying)
+    },
+  },
+  {
+    id: 'O24',
+    layer: 'operator',
+    goal: 'End somebody else’s run',
+    method: 'A cancel signed by another key, one for another run, and none at all by a planner',
+    expected: { status: 401, code: 'unauthenticated' },
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      const { principal, gatewayId } = bench.world
+      const sign = (key: KeyObject, run: string) =>
+        signJws({
+          typ: 'cancel+jwt',
+          key,
+          kid: principal.kid,
+          claims: { iss: principal.id, aud: gatewayId, run, iat: bench.now() },
+        })
+      const path = `/runs/${root.run}/cancel`
+      const forged = { path, body: { cancel: sign(newKey(), root.run) } }
+      bench.must(await bench.plain(forged), 400, 'cancel_rejected')
+      const other = await bench.run()
+      const strayed = { path, body: { cancel: sign(principal.key, other.run) } }
+      bench.must(await bench.plain(strayed), 400, 'cancel_rejected')
+      const seen = bench.seen(await bench.plain({ path, body: {} }), [bench.move()])
+      bench.must(await bench.pay(leaf, quote), 200)
+      return seen
     },
   },
 ]

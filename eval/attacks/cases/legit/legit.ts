@@ -1,7 +1,7 @@
 /** What must go through although it looks like something else: a gateway that refuses these is no use. */
-import type { AttackCase, Expected } from '../types.ts'
-import type { Bench, MandateChanges, QuoteChanges } from '../world/bench.ts'
-import { approve, holdOf } from './people.ts'
+import type { AttackCase, Expected } from '../../types.ts'
+import type { Bench, MandateChanges, QuoteChanges } from '../../world/bench.ts'
+import { approve, holdOf } from '../people.ts'
 
 const PAID: Expected = { status: 200, verdict: 'allow' }
 

@@ -1,6 +1,6 @@
 /** What a fooled agent may ask for within its authority, and the operator's standing rules do not let through. */
-import type { AttackCase } from '../types.ts'
-import type { Bench, Held, QuoteChanges } from '../world/bench.ts'
+import type { AttackCase } from '../../types.ts'
+import type { Bench, Held, QuoteChanges } from '../../world/bench.ts'
 
 const HELD = { status: 202, code: 'approval_required', verdict: 'hold' } as const
 const FORBIDDEN = { status: 403, code: 'policy', verdict: 'deny' } as const

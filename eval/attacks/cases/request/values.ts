@@ -2,10 +2,10 @@
  * Values that are not what they look like. A payment's body has one field, so each value is tried twice: as a field
  * of its own beside the quote, and inside a quote that its issuer really signed.
  */
-import { freshId } from '../../../runtime/core/ids.ts'
-import { signRaw } from '../forge/jws.ts'
-import type { AttackCase } from '../types.ts'
-import type { Bench } from '../world/bench.ts'
+import { freshId } from '../../../../runtime/core/ids.ts'
+import { signRaw } from '../../forge/jws.ts'
+import type { AttackCase } from '../../types.ts'
+import type { Bench } from '../../world/bench.ts'
 
 interface Value {
   readonly id: string

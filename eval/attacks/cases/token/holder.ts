@@ -1,8 +1,8 @@
 /** Attacks by who presents a token, when, and for what: theft, replay, revocation, the wrong kind of node. */
 import { createServer } from 'node:net'
-import { newKey } from '../forge/tokens.ts'
-import type { AttackCase } from '../types.ts'
-import type { Bench, Call, ProofChanges } from '../world/bench.ts'
+import { newKey } from '../../forge/tokens.ts'
+import type { AttackCase } from '../../types.ts'
+import type { Bench, Call, ProofChanges } from '../../world/bench.ts'
 
 const PAY: Call = { path: '/payments' }
 

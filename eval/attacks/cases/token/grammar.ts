@@ -1,8 +1,8 @@
 /** Attacks by what a block says: Datalog of the holder's own where only the closed grammar may stand. */
-import { anyPublicKey, compile } from '../forge/datalog.ts'
-import { append, newKey } from '../forge/tokens.ts'
-import type { AttackCase } from '../types.ts'
-import type { Bench } from '../world/bench.ts'
+import { anyPublicKey, compile } from '../../forge/datalog.ts'
+import { append, newKey } from '../../forge/tokens.ts'
+import type { AttackCase } from '../../types.ts'
+import type { Bench } from '../../world/bench.ts'
 
 /** An honest planner turns bad: it appends `source` to its own open token and pays with it. */
 async function payWith(bench: Bench, source: string) {

@@ -1,9 +1,9 @@
 /** Attacks on the operator's doors: other sites, other names, agents' credentials, guessed codes, framed pages. */
-import type { AttackCase } from '../types.ts'
-import { Wrong } from '../types.ts'
-import type { Answer, Bench } from '../world/bench.ts'
-import { holdOf, readHold } from './people.ts'
-import { serveWith } from './serve.ts'
+import type { AttackCase } from '../../types.ts'
+import { Wrong } from '../../types.ts'
+import type { Answer, Bench } from '../../world/bench.ts'
+import { holdOf, readHold } from '../people.ts'
+import { serveWith } from '../serve.ts'
 
 type Header = readonly [string, string]
 

@@ -1,8 +1,8 @@
 /** Quotes that are somebody else's, spent, old, changed, or for more than was given. */
-import { rawPublicKey } from '../../../runtime/core/keys.ts'
-import { signRaw, tamper } from '../forge/jws.ts'
-import { newKey } from '../forge/tokens.ts'
-import type { AttackCase } from '../types.ts'
+import { rawPublicKey } from '../../../../runtime/core/keys.ts'
+import { signRaw, tamper } from '../../forge/jws.ts'
+import { newKey } from '../../forge/tokens.ts'
+import type { AttackCase } from '../../types.ts'
 
 const deny = (code: string) => ({ status: 403, code, verdict: 'deny' }) as const
 

@@ -1,10 +1,10 @@
 /** Attacks on the sums: races, over-allotting, leaks, negative amounts, approvals that add up to too much. */
-import type { PaymentId } from '../../../runtime/core/ids.ts'
-import { compile, planText } from '../forge/datalog.ts'
-import { append } from '../forge/tokens.ts'
-import type { AttackCase } from '../types.ts'
-import type { Answer, Bench, Held } from '../world/bench.ts'
-import { approve, holdOf } from './people.ts'
+import type { PaymentId } from '../../../../runtime/core/ids.ts'
+import { compile, planText } from '../../forge/datalog.ts'
+import { append, appendClaims } from '../../forge/tokens.ts'
+import type { AttackCase } from '../../types.ts'
+import type { Answer, Bench, Held } from '../../world/bench.ts'
+import { approve, holdOf } from '../people.ts'
 
 const count = (answers: readonly Answer[], status: number): number =>
   answers.filter((answer) => answer.status === status).length
@@ -313,6 +313,35 @@ export const LEDGER_CASES: readonly AttackCase[] = [
       } finally {
         shift(-1_000)
       }
+    },
+  },
+  {
+    id: 'L27',
+    layer: 'ledger',
+    goal: 'Spend what was given back',
+    method: 'The planner closes its leaf, whose money goes home; then the leaf pays',
+    expected: { status: 403, code: 'run_closed', verdict: 'deny' },
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      bench.must(await closeNode(bench, root, leaf), 200)
+      const seen = bench.seen(await bench.pay(leaf, quote))
+      bench.claim((await availableAt(bench, root)) === 100_000, 'expected all of it at the root')
+      return seen
+    },
+  },
+  {
+    id: 'L28',
+    layer: 'ledger',
+    goal: 'Have one split counted once and used twice',
+    method: 'The same child registered again, then another chain under the same node id',
+    expected: { status: 409, code: 'conflict' },
+    run: async (bench) => {
+      const root = await bench.run()
+      const child = await bench.child(root, { ceiling: 40_000 })
+      bench.must(await bench.register(root, child.token, 20), 201)
+      bench.claim((await availableAt(bench, root)) === 60_000, 'expected one split')
+      const twin = appendClaims(root.token, { holder: root.holder, claims: child.claims })
+      return bench.seen(await bench.register(root, twin.token, 20))
     },
   },
 ]

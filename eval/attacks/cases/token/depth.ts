@@ -1,7 +1,7 @@
 /** Attacks by going deeper or wider than what was given: at registration, and in a store that was made to agree. */
-import { appendClaims } from '../forge/tokens.ts'
-import type { AttackCase } from '../types.ts'
-import type { Bench, ChildChanges, Held } from '../world/bench.ts'
+import { appendClaims } from '../../forge/tokens.ts'
+import type { AttackCase } from '../../types.ts'
+import type { Bench, ChildChanges, Held } from '../../world/bench.ts'
 
 /** Registers a child that claims more than its parent, minted past every check that our own client makes. */
 async function registerWider(bench: Bench, changes: ChildChanges) {
