@@ -1,8 +1,10 @@
-/** A quote: an issuer's signed, expiring offer, as strict claims. */
+/** A quote: an issuer's signed, expiring offer, as strict claims; how it is read, and whose word it is. */
 import { z } from 'zod'
-import { identifierSchema } from './ids.ts'
+import { type Digest, identifierSchema, sha256 } from './ids.ts'
+import { type ParsedJws, parseJws, verifyJws } from './jws.ts'
 import { LIMITS } from './limits.ts'
 import { secondsSchema } from './mandate.ts'
+import type { Merchants } from './merchants.ts'
 import { currencySchema, positiveMinorSchema } from './money.ts'
 
 const lineSchema = z.strictObject({
@@ -37,3 +39,32 @@ export const quoteSchema = z
 
 /** Amounts in minor units of `currency`; times in UTC seconds. */
 export type Quote = z.infer<typeof quoteSchema>
+
+export interface ReadQuote {
+  /** SHA-256 of the text as presented. */
+  readonly digest: Digest
+  readonly jws?: ParsedJws
+  /** Absent when the text is no quote. Not to be believed until `isSigned`. */
+  readonly claims?: Quote
+}
+
+/** Reads a quote's compact JWS strictly; verifies nothing. */
+export function readQuote(text: string): ReadQuote {
+  const digest = sha256(text)
+  const jws = parseJws(text, 'quote+jwt')
+  if (jws === undefined) return { digest }
+  const claims = quoteSchema.safeParse(jws.claims)
+  return claims.success ? { digest, jws, claims: claims.data } : { digest, jws }
+}
+
+/** True if a key that the operator pinned for this issuer signed it: the one that `kid` names, where it names one. */
+export function isSigned(
+  { jws, claims }: ReadQuote,
+  merchants: Pick<Merchants, 'ids' | 'keys' | 'keyById'>,
+): boolean {
+  if (jws === undefined || claims === undefined || !merchants.ids.includes(claims.iss)) return false
+  const { kid } = jws.header
+  const named = kid === undefined ? undefined : merchants.keyById(claims.iss, kid)
+  const keys = kid === undefined ? merchants.keys(claims.iss) : named === undefined ? [] : [named]
+  return keys.some((key) => verifyJws(jws, key))
+}

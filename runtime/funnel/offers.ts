@@ -3,10 +3,8 @@
  * payable by this node, in its currency, still good, and for exactly what was asked. The rest are dropped unread.
  */
 import type { Candidate, Need } from '../core/agents.ts'
-import { sha256 } from '../core/ids.ts'
-import { parseJws, verifyJws } from '../core/jws.ts'
 import type { Minor } from '../core/money.ts'
-import { type Quote, quoteSchema } from '../core/quote.ts'
+import { isSigned, type Quote, readQuote } from '../core/quote.ts'
 import type { NodeRecord } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
 import type { Walk } from './context.ts'
@@ -25,9 +23,10 @@ export function candidatesOf(
   const candidates: Candidate[] = []
   for (const asked of found) {
     const { quote: text, score } = asked
-    const quote = readSigned(walk, text)
-    const digest = sha256(text)
-    if (quote === undefined || candidates.some((other) => other.digest === digest)) continue
+    const read = readQuote(text)
+    const { digest, claims: quote } = read
+    if (quote === undefined || !isSigned(read, walk.merchants)) continue
+    if (candidates.some((other) => other.digest === digest)) continue
     if (!isPayable(walk, node, need, quote) || !isWhatWasAsked(quote, asked)) continue
     candidates.push({
       quote: text,
@@ -41,18 +40,6 @@ export function candidatesOf(
     })
   }
   return candidates
-}
-
-function readSigned({ merchants }: Walk, text: string): Quote | undefined {
-  const jws = parseJws(text, 'quote+jwt')
-  const claims = quoteSchema.safeParse(jws?.claims)
-  if (jws === undefined || !claims.success) return undefined
-  const { iss } = claims.data
-  if (!merchants.ids.includes(iss)) return undefined
-  const { kid } = jws.header
-  const named = kid === undefined ? undefined : merchants.keyById(iss, kid)
-  const keys = kid === undefined ? merchants.keys(iss) : named === undefined ? [] : [named]
-  return keys.some((key) => verifyJws(jws, key)) ? claims.data : undefined
 }
 
 /** One line, in the quantity asked: what else a merchant puts into a quote was not asked for. */

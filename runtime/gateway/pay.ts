@@ -5,6 +5,7 @@
  */
 import { deny } from '../core/codes.ts'
 import { freshId, paymentIdOf } from '../core/ids.ts'
+import { type ReadQuote, readQuote } from '../core/quote.ts'
 import { nowSeconds } from '../core/time.ts'
 import { paymentBody } from '../core/wire.ts'
 import { type Answer, inFlightAnswer } from './answers.ts'
@@ -16,7 +17,6 @@ import { type Caller, type Identified, identify, unauthenticated } from './ident
 import { recordOutcome } from './outcome.ts'
 import { parseRequest } from './parse.ts'
 import { approvalFor, type Purchase, purchaseOf, quoteFacts } from './purchase.ts'
-import { type ReadQuote, readQuote } from './quotes.ts'
 import { callRail, mayCallRail } from './rail.ts'
 import { refusePayment } from './refuse.ts'
 import { answerOf, isAnswered, replay } from './replay.ts'

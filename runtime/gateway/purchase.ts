@@ -2,7 +2,7 @@
 import { type Digest, type PaymentId, paymentIdOf, railKeyOf } from '../core/ids.ts'
 import type { PaymentFacts, PolicyDecision } from '../core/judges.ts'
 import type { Mandate } from '../core/mandate.ts'
-import type { Quote } from '../core/quote.ts'
+import { isSigned, type Quote, type ReadQuote } from '../core/quote.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { type Seconds, seconds } from '../core/time.ts'
 import type { Binding } from './bindings.ts'
@@ -11,7 +11,6 @@ import { type CountedUse, ruleCounters, ruleCounts, ruleUses, windowUses } from 
 import type { QuoteFacts } from './facts.ts'
 import { type Gate, payeeOf } from './gate.ts'
 import type { Caller } from './identify.ts'
-import { isSigned, type ReadQuote } from './quotes.ts'
 
 export interface Purchase {
   readonly payment: PaymentId
