@@ -214,6 +214,45 @@ describe('the gateway’s answers', () => {
     expect(run).toMatchObject({ state: 'completed' })
     expect(run?.reason).toBeUndefined()
   })
+
+  it('an outcome that was unknown and was no payment after all is unmet', async () => {
+    const { world, end } = await walking({
+      ...KETTLE,
+      door: () => 'unknown',
+      bounds: { outcomeMs: 1000 },
+    })
+    const payment = await world.until(async () => {
+      return (await world.ledger.payments({ states: ['unknown'], limit: 1 }))[0]
+    })
+    world.nowMs += 2000
+    await world.until(async () => {
+      const { state } = await world.ledger.standing(payment.node)
+      return state === 'closing' ? true : undefined
+    })
+    const now = nowSeconds(world.clock)
+    const reason = 'absent_at_rail'
+    await world.ledger.execute('release', { payment: payment.id, from: 'submitted', reason, now })
+    const run = await end()
+    expect(run).toMatchObject({ state: 'failed' })
+    expect(run?.reason).toContain('the rail never said that it was paid')
+    expect(await world.ledger.account(world.root.id)).toMatchObject({ available: 100_000 })
+  })
+
+  it('a payment that was made counts as bought even if no answer about it is ever had', async () => {
+    const world = await World.open({ ...KETTLE, door: () => 'mute' })
+    const run = await world.finished()
+    expect(run).toMatchObject({ state: 'completed' })
+    expect(run.reason).toBeUndefined()
+    expect([...world.book.values()]).toEqual([{ calls: 1, amount: 2000 }])
+  })
+
+  it('a leaf that is frozen when it pays waits and pays', async () => {
+    const world = await World.open({
+      ...KETTLE,
+      door: ({ tries }) => (tries === 1 ? 'frozen' : 'pay'),
+    })
+    expect(await world.finished()).toMatchObject({ state: 'completed' })
+  })
 })
 
 describe('faults', () => {
@@ -379,6 +418,44 @@ describe('agents that cannot be believed', () => {
     const limits = { depth: 1, fanOut: 8, nodes: 8 }
     const world = await World.open({ ...KETTLE, agents, limits })
     expect(await world.finished()).toMatchObject({ state: 'failed' })
+    expect(await world.ledger.tree(world.run.id)).toHaveLength(1)
+  })
+
+  it('cannot bring a signed quote of an allowed shop that did not come through the gateway', async () => {
+    let outside: string | undefined
+    const world = await World.open({
+      ...KETTLE,
+      agents: (scripted) => ({
+        ...scripted,
+        look: async (request, session, signal) => {
+          const answer = await scripted.look(request, session, signal)
+          outside ??= world.quote('pantry-row', [{ sku: 'K1', quantity: 1 }])
+          return { ...answer, look: { found: [{ quote: outside, score: 1000 }] } }
+        },
+      }),
+    })
+    expect(await world.finished()).toMatchObject({ state: 'failed' })
+    expect(world.book.size).toBe(0)
+  })
+
+  it('cannot have a quote for several things paid as one', async () => {
+    const both = [
+      { sku: 'K1', quantity: 1 },
+      { sku: 'M1', quantity: 1 },
+    ]
+    const world = await World.open({
+      ...KETTLE,
+      agents: (scripted) => ({
+        ...scripted,
+        look: async (_request, session) => {
+          const quote = await session.quote('pantry-row', both)
+          return { look: { found: [{ quote, score: 1000 }] }, ...answeredBy }
+        },
+        choose: async () => ({ choice: { index: 0 }, ...answeredBy }),
+      }),
+    })
+    expect(await world.finished()).toMatchObject({ state: 'failed' })
+    expect(world.book.size).toBe(0)
   })
 
   it('cannot bring a quote that was not fetched through the gateway in this look', async () => {
@@ -472,16 +549,29 @@ describe('quotes that are not what was asked for', () => {
     expect(await world.finished()).toMatchObject({ state: 'completed' })
   })
 
-  it('over the need’s own limits are never chosen, whatever money there is', async () => {
-    const dear = twisted((claims) => ({
-      ...claims,
-      amount: minor(2500),
-      lines: claims.lines.map((line) => ({ ...line, unitAmount: minor(2500) })),
-    }))
-    const world = await World.open({ ...dear, task: '1 kettle at most 20' })
-    expect(await world.finished()).toMatchObject({ state: 'failed' })
-    expect(world.book.size).toBe(0)
-  })
+  it.each(['1 kettle at most 20 each', '1 kettle at most 20 in total'])(
+    'over the need’s own limits are never chosen, whatever a chooser says: %s',
+    async (task) => {
+      const dear = twisted((claims) => ({
+        ...claims,
+        amount: minor(2500),
+        lines: claims.lines.map((line) => ({ ...line, unitAmount: minor(2500) })),
+      }))
+      const first: WorldOptions['agents'] = (scripted) => ({
+        ...scripted,
+        plan: async (request, signal) => {
+          const answer = await scripted.plan(request, signal)
+          if (answer.plan.kind !== 'parts') return answer
+          const parts = answer.plan.parts.map((part) => ({ ...part, ceiling: minor(9000) }))
+          return { ...answer, plan: { kind: 'parts', parts } }
+        },
+        choose: async () => ({ choice: { index: 0 }, ...answeredBy }),
+      })
+      const world = await World.open({ ...dear, task, agents: first })
+      expect(await world.finished()).toMatchObject({ state: 'failed' })
+      expect(world.book.size).toBe(0)
+    },
+  )
 })
 
 describe('what a listing says', () => {

@@ -92,6 +92,14 @@ describe('the second round', () => {
     )
   })
 
+  it('names the one of two alike that it had no money for', async () => {
+    const task = '1 coffee machine; 1 coffee machine; 1 office desk'
+    const world = await World.open({ task, ceiling: 60_000 })
+    const run = await world.finished()
+    expect(await world.bought()).toEqual(['1 x Coffee Machine', '1 x Office Desk, 120 cm'])
+    expect(run.reason).toContain('2 bought, 1 not: 1 × coffee machine')
+  })
+
   it('is not asked for when no price that was seen can be met', async () => {
     const world = await World.open({ task: '1 coffee machine', ceiling: 20_000 })
     await world.finished()

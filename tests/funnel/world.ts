@@ -68,8 +68,17 @@ export type Door = (attempt: {
   readonly tries: number
 }) => Word | ClientError
 
-/** What the gateway makes of one attempt. `lost` never arrives, `late` moves money and its answer is lost. */
-export type Word = 'pay' | 'hold' | 'unknown' | 'lost' | 'late' | 'declined' | 'stale' | DenialCode
+/** What the gateway makes of one attempt. `lost` never arrives; `late` moves money and its answer is lost, `mute` for ever. */
+export type Word =
+  | 'pay'
+  | 'hold'
+  | 'unknown'
+  | 'lost'
+  | 'late'
+  | 'mute'
+  | 'declined'
+  | 'stale'
+  | DenialCode
 
 export interface WorldOptions {
   readonly task: string
@@ -96,6 +105,9 @@ function denied(paymentId: PaymentRecord['id'], code: DenialCode): PaymentAnswer
   return { paymentId, verdict: 'deny', checks: [], reason }
 }
 
+const unauthenticated = () =>
+  new ClientError('who are you', { status: 401, code: 'unauthenticated', advice: 'stop' })
+
 const noAnswer = () =>
   new ClientError('no answer came', { status: 0, code: 'unreachable', advice: 'retry' })
 
@@ -114,6 +126,7 @@ export class World {
   readonly options: WorldOptions
   readonly root: NodeRecord
   private readonly tries = new Map<string, number>()
+  private readonly muted = new Set<NodeId>()
   private readonly deliveries = new Map<string, number>()
   private readonly holders = new Map<NodeId, KeyObject>()
 
@@ -353,7 +366,8 @@ export class World {
       }))
   }
 
-  private quote(merchant: string, lines: readonly { sku: string; quantity: number }[]): string {
+  /** A shop's signed quote, as anybody may ask for it. */
+  quote(merchant: string, lines: readonly { sku: string; quantity: number }[]): string {
     const { products, twist, quoteSeconds = 900 } = this.shop(merchant)
     const priced = lines.map(({ sku, quantity }) => {
       const product = products.find((one) => one.sku === sku)
@@ -380,7 +394,10 @@ export class World {
     const quote = quoteSchema.parse(parseJws(text, 'quote+jwt')?.claims)
     const id = paymentIdOf(leaf, sha256(text))
     const before = await this.ledger.payment(id)
+    if (this.muted.has(leaf)) throw unauthenticated()
     if (before?.nonce !== undefined) return this.told(before)
+    const standing = await this.ledger.standing(leaf)
+    if (standing.state !== 'live') return denied(id, 'run_closed')
     const tries = (this.tries.get(id) ?? 0) + 1
     this.tries.set(id, tries)
     const word = (this.options.door ?? (() => 'pay' as const))({ leaf, quote, tries })
@@ -395,6 +412,10 @@ export class World {
     }
     const answer = await this.submit(leaf, { id, quote, text, word, approval: hold })
     if (word === 'late') throw noAnswer()
+    if (word === 'mute') {
+      this.muted.add(leaf)
+      throw unauthenticated()
+    }
     return answer
   }
 
