@@ -3,6 +3,7 @@
  * put together. It owns what it makes and nothing of what it is given.
  */
 import type { FastifyInstance } from 'fastify'
+import type { TokenEngine } from '../core/engine.ts'
 import type { Rail } from '../core/rail.ts'
 import { createFeeds } from './feed.ts'
 import { allowedHosts } from './hosts.ts'
@@ -30,6 +31,7 @@ export interface InterfaceOptions
   extends Pick<RouteDeps, Given>,
     Pick<ServerOptions, 'consoleDir' | 'log'> {
   readonly rail: Rail
+  readonly engine: TokenEngine
   readonly operatorToken: string
   readonly streamTimings: StreamTimings
   readonly payeeNames: ReadonlyMap<string, string>
@@ -68,6 +70,8 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     failing: createReadiness({
       clock: () => clock.nowMs(),
       store: () => ledger.ping(),
+      // Whatever it says of a text that is no token, it has to answer.
+      engine: () => options.engine.verify('AA'),
       rail: () => rail.ready(),
     }),
     table: () => routes,

@@ -135,6 +135,8 @@ function frameworkProblem(error: unknown): ProblemCode {
       return 'too_large'
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return 'unsupported_media_type'
+    // The caller hung up before the body was whole: nothing of ours broke.
+    case 'ECONNRESET':
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'FST_ERR_BAD_URL':

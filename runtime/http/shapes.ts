@@ -3,13 +3,14 @@ import { z } from 'zod'
 import { nodeIdSchema, paymentIdSchema, runIdSchema } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
 import { currencySchema, minorSchema } from '../core/money.ts'
+import { PAYMENT_STATES, RUN_STATES, STANDING_STATES } from '../core/records.ts'
 import { holdViewSchema, runViewSchema } from '../core/wire.ts'
 
 /** `token` only where the mandate names an outside holder. */
 export const createRunAnswer = z.strictObject({
   run: z.strictObject({
     id: runIdSchema,
-    state: z.enum(['running', 'cancelling', 'completed', 'failed', 'cancelled']),
+    state: z.enum(RUN_STATES),
   }),
   node: nodeIdSchema,
   token: z.string().optional(),
@@ -22,7 +23,7 @@ export const holdsAnswer = z.strictObject({ holds: z.array(holdViewSchema) })
 /** `onTheirWay`: payments that were already submitted when the stop was acknowledged. */
 export const standingAnswer = z.strictObject({
   node: z.union([nodeIdSchema, z.literal('gateway')]),
-  state: z.enum(['live', 'frozen', 'revoked', 'closing', 'closed']),
+  state: z.enum(STANDING_STATES),
   version: z.number().int(),
   onTheirWay: z.array(paymentIdSchema),
 })
@@ -62,7 +63,7 @@ export const paymentView = z.strictObject({
   lines: holdViewSchema.shape.lines,
   amount: minorSchema,
   currency: currencySchema,
-  state: z.enum(['reserved', 'submitted', 'settled', 'released', 'unknown']),
+  state: z.enum(PAYMENT_STATES),
   settledAmount: minorSchema.optional(),
   railReference: z.string().optional(),
   reason: z.string().optional(),

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyExport } from '../../runtime/audit/verify.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
+import { holdViewSchema } from '../../runtime/core/wire.ts'
+import { holdsAnswer } from '../../runtime/http/shapes.ts'
 import {
   newKey,
   post,
@@ -15,7 +17,8 @@ import { exchange, statusOf } from './raw.ts'
 let gateway: TestGateway
 
 beforeAll(async () => {
-  gateway = await startGateway()
+  // Every payment here is of the same amount to the same shop.
+  gateway = await startGateway({ config: { policy: { rules: [] } } })
 }, 60_000)
 afterAll(() => gateway.close())
 
@@ -332,6 +335,58 @@ describe('a fault of ours', () => {
     } finally {
       await broken.close()
     }
+  })
+})
+
+describe('what is read', () => {
+  it('is of the shape that its route documents', async () => {
+    const planner = await startOutsideRun(gateway)
+    const quote = gateway.quote()
+    const leaf = await splitLeaf(gateway, planner, 0, quote)
+    const paid = await signed(gateway, leaf, 'POST', '/payments', { quote })
+    const { paymentId } = (await paid.json()) as { paymentId: string }
+    const ids: Record<string, string> = { run: planner.run, payment: paymentId, receipt: paymentId }
+    const reads = gateway.headgate.routes.filter(
+      ({ method, path }) => method === 'GET' && !/events|audit|:hold/.test(path),
+    )
+    expect(reads.length).toBeGreaterThan(9)
+    for (const route of reads) {
+      const path = route.path.replace(/:(\w+)/g, (_, name) => ids[name] ?? '')
+      const answer = await gateway.asOperator(path)
+      const schema = route.answers[200]
+      if (typeof schema !== 'object') throw new Error(`expected a schema for ${path}`)
+      const parsed = schema.safeParse(await answer.json())
+      expect([path, answer.status, parsed.error]).toEqual([path, 200, undefined])
+    }
+  })
+})
+
+describe('a held payment over HTTP', () => {
+  it('shows a card, is approved only as shown, and is then paid once', async () => {
+    const planner = await startOutsideRun(gateway, { approvalAbove: 1 })
+    const quote = gateway.quote()
+    const leaf = await splitLeaf(gateway, planner, 0, quote)
+    const pay = () => signed(gateway, leaf, 'POST', '/payments', { quote })
+    const held = await pay()
+    const { holdId } = (await held.json()) as { holdId: string }
+    expect(held.status).toBe(202)
+    const { holds } = holdsAnswer.parse(
+      await (await gateway.asOperator(`/holds?run=${planner.run}`)).json(),
+    )
+    expect(holds).toMatchObject([{ id: holdId, payeeName: 'The Shop', amount: 2_500 }])
+    const card = holdViewSchema.parse(await (await gateway.asOperator(`/holds/${holdId}`)).json())
+    expect(card.path.map(({ id }) => id)).toEqual([planner.node, leaf.node])
+
+    const decide = (digest: string) => gateway.asOperator(`/holds/${holdId}/approve`, { digest })
+    expect((await decide('A'.repeat(43))).status).toBe(409)
+    expect((await pay()).status).toBe(202)
+    expect((await decide(card.digest)).status).toBe(200)
+    const before = gateway.rail.paid
+    expect([(await pay()).status, (await pay()).status]).toEqual([200, 200])
+    expect(gateway.rail.paid - before).toBe(1)
+    // An answer is good once, and for ever.
+    const refused = await gateway.asOperator(`/holds/${holdId}/refuse`, { digest: card.digest })
+    expect(refused.status).toBe(409)
   })
 })
 
