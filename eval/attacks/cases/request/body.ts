@@ -126,13 +126,15 @@ export const BODY_CASES: readonly AttackCase[] = [
     method: 'A hundred half-sent requests, headers and bodies, while an honest leaf pays',
     expected: { status: 200, verdict: 'allow' },
     run: async (bench) => {
+      const logged = bench.world.log.length
       const sockets = await stall(bench.world.origin, 100)
-      try {
-        const { quote, leaf } = await bench.purchase()
-        return bench.seen(await bench.pay(leaf, quote), [bench.move()])
-      } finally {
-        for (const socket of sockets) socket.destroy()
-      }
+      const { quote, leaf } = await bench.purchase()
+      const answer = await bench.pay(leaf, quote)
+      for (const socket of sockets) socket.destroy()
+      bench.must(await bench.pay(leaf, quote), 200)
+      const isQuiet = bench.world.log.length === logged
+      bench.claim(isQuiet, 'expected no line in the log for whoever hangs up')
+      return bench.seen(answer, [bench.move()])
     },
   },
   {
