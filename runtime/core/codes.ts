@@ -3,21 +3,26 @@
  * The README's table is held equal to `CHECKS` by a test.
  */
 
-export type CheckName =
-  | 'shape'
-  | 'authenticity'
-  | 'standing'
-  | 'depth'
-  | 'capability'
-  | 'quote'
-  | 'policy'
-  | 'funds'
-  | 'monitor'
+/** In their public order. */
+export const CHECK_NAMES = [
+  'shape',
+  'authenticity',
+  'standing',
+  'depth',
+  'capability',
+  'quote',
+  'policy',
+  'funds',
+  'monitor',
+] as const
+export type CheckName = (typeof CHECK_NAMES)[number]
 
-export type CheckStatus = 'passed' | 'failed' | 'held' | 'not-reached' | 'not-applicable'
+export const CHECK_STATUSES = ['passed', 'failed', 'held', 'not-reached', 'not-applicable'] as const
+export type CheckStatus = (typeof CHECK_STATUSES)[number]
 
 /** What the caller should do next. */
-export type Advice = 'requote' | 'ask_parent' | 'wait_for_person' | 'retry' | 'stop'
+export const ADVICE = ['requote', 'ask_parent', 'wait_for_person', 'retry', 'stop'] as const
+export type Advice = (typeof ADVICE)[number]
 
 interface CodeSpec {
   readonly check: CheckName

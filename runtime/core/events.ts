@@ -8,7 +8,7 @@
  */
 import { z } from 'zod'
 import { NODE_KINDS } from './block.ts'
-import { CHECKS, CODES, type DenialCode } from './codes.ts'
+import { CHECK_NAMES, CHECK_STATUSES, CODES, type DenialCode } from './codes.ts'
 import {
   type Digest,
   digestSchema,
@@ -26,7 +26,7 @@ import {
 import { canonicalJson, parseJson } from './json.ts'
 import { secondsSchema } from './mandate.ts'
 import { currencySchema, minorSchema, positiveMinorSchema } from './money.ts'
-import type { Account, StreamId } from './records.ts'
+import { type Account, RUN_STATES, type StreamId } from './records.ts'
 import type { Seconds } from './time.ts'
 
 /** `prev` of the first event of the gateway's stream. */
@@ -49,9 +49,7 @@ const code = z.enum(Object.keys(CODES) as [DenialCode, ...DenialCode[]])
 const head = { seq: count.min(1), hash: digestSchema }
 
 /** Nine statuses in the order of the checks. */
-const checks = z
-  .array(z.enum(['passed', 'failed', 'held', 'not-reached', 'not-applicable']))
-  .max(CHECKS.length)
+const checks = z.array(z.enum(CHECK_STATUSES)).max(CHECK_NAMES.length)
 
 /** Versions as read in the same transaction: the gateway's first, then the path's, root first, the node's last. */
 const standings = z.array(count).min(2)
@@ -75,7 +73,7 @@ export const EVENT_DATA = {
   /** `seq` and `hash` are the root's head; `seal` is the digest of the signed text. */
   sealed: z.strictObject({
     root: nodeIdSchema,
-    state: z.enum(['running', 'cancelling', 'completed', 'failed', 'cancelled']),
+    state: z.enum(RUN_STATES),
     seal: digestSchema,
     ...head,
   }),

@@ -21,7 +21,8 @@ import type { QuoteLine } from './quote.ts'
 import type { Seconds } from './time.ts'
 
 /** `failed` means that nothing of the task could be done; `completed` may still leave parts unmet, with reasons. */
-export type RunState = 'running' | 'cancelling' | 'completed' | 'failed' | 'cancelled'
+export const RUN_STATES = ['running', 'cancelling', 'completed', 'failed', 'cancelled'] as const
+export type RunState = (typeof RUN_STATES)[number]
 
 export interface RunRecord {
   readonly id: RunId
@@ -92,7 +93,8 @@ export interface Account {
 }
 
 /** `closing` refuses splits and reserves; `closed` has nothing reserved or open below. */
-export type StandingState = 'live' | 'frozen' | 'revoked' | 'closing' | 'closed'
+export const STANDING_STATES = ['live', 'frozen', 'revoked', 'closing', 'closed'] as const
+export type StandingState = (typeof STANDING_STATES)[number]
 
 /** Written only by freeze, resume, revoke and close, so that payments read ancestors without meeting splits. */
 export interface Standing {
@@ -102,7 +104,8 @@ export interface Standing {
   readonly version: number
 }
 
-export type PaymentState = 'reserved' | 'submitted' | 'settled' | 'released' | 'unknown'
+export const PAYMENT_STATES = ['reserved', 'submitted', 'settled', 'released', 'unknown'] as const
+export type PaymentState = (typeof PAYMENT_STATES)[number]
 
 /** A shared count and sum over one period (a window of the mandate, or something that a rule counts). */
 export interface Counter {
@@ -143,7 +146,8 @@ export interface PaymentRecord {
   readonly createdAtSeconds: Seconds
 }
 
-export type HoldState = 'open' | 'approved' | 'refused' | 'consumed' | 'expired'
+export const HOLD_STATES = ['open', 'approved', 'refused', 'consumed', 'expired'] as const
+export type HoldState = (typeof HOLD_STATES)[number]
 
 /** What a person is asked; `digest` covers everything that the card shows. */
 export interface HoldRecord {

@@ -1,7 +1,7 @@
 /** Shapes on the wire: what the HTTP interface, the command line, the client and the console share. */
 import { z } from 'zod'
 import { NODE_KINDS } from './block.ts'
-import { CODES, type DenialCode } from './codes.ts'
+import { ADVICE, CHECK_NAMES, CHECK_STATUSES, CODES, type DenialCode } from './codes.ts'
 import {
   holdIdSchema,
   identifierSchema,
@@ -12,6 +12,7 @@ import {
 } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { currencySchema, minorSchema } from './money.ts'
+import { HOLD_STATES, PAYMENT_STATES, RUN_STATES, STANDING_STATES } from './records.ts'
 
 const codeSchema = z.enum(Object.keys(CODES) as [DenialCode, ...DenialCode[]])
 const at = z.number().int()
@@ -54,28 +55,18 @@ export const registeredNodeSchema = z.strictObject({
 export const closedNodeSchema = z.strictObject({
   node: z.strictObject({
     id: nodeIdSchema,
-    standing: z.enum(['live', 'frozen', 'revoked', 'closing', 'closed']),
+    standing: z.enum(STANDING_STATES),
   }),
 })
 
 export const checkResultSchema = z.strictObject({
   n: z.number().int(),
-  name: z.enum([
-    'shape',
-    'authenticity',
-    'standing',
-    'depth',
-    'capability',
-    'quote',
-    'policy',
-    'funds',
-    'monitor',
-  ]),
-  status: z.enum(['passed', 'failed', 'held', 'not-reached', 'not-applicable']),
+  name: z.enum(CHECK_NAMES),
+  status: z.enum(CHECK_STATUSES),
   ms: z.number(),
 })
 
-export const adviceSchema = z.enum(['requote', 'ask_parent', 'wait_for_person', 'retry', 'stop'])
+export const adviceSchema = z.enum(ADVICE)
 
 /** What an agent is told of a refusal: `code` is `policy` where a rule of the operator decided. */
 export const reasonSchema = z.strictObject({
@@ -89,7 +80,7 @@ export const reasonSchema = z.strictObject({
 export const paymentAnswerSchema = z.strictObject({
   paymentId: paymentIdSchema,
   verdict: z.enum(['allow', 'hold', 'deny']),
-  state: z.enum(['reserved', 'submitted', 'settled', 'released', 'unknown']).optional(),
+  state: z.enum(PAYMENT_STATES).optional(),
   reason: reasonSchema.optional(),
   checks: z.array(checkResultSchema),
   /** Compact JWS `receipt+jwt`, once settled. */
@@ -113,7 +104,7 @@ export const quoteAnswerSchema = z.strictObject({ quote: z.string() })
 
 export const runViewSchema = z.strictObject({
   id: runIdSchema,
-  state: z.enum(['running', 'cancelling', 'completed', 'failed', 'cancelled']),
+  state: z.enum(RUN_STATES),
   reason: z.string().optional(),
   principal: z.string(),
   task: z.string(),
@@ -138,7 +129,7 @@ export const nodeViewSchema = z.strictObject({
   kind: z.enum(NODE_KINDS),
   depth: z.number().int(),
   label: z.string(),
-  standing: z.enum(['live', 'frozen', 'revoked', 'closing', 'closed']),
+  standing: z.enum(STANDING_STATES),
   payees: z.array(z.string()),
   expiresAtSeconds: at,
   /** As in the token. */
@@ -154,7 +145,7 @@ export const nodeViewSchema = z.strictObject({
       id: paymentIdSchema,
       payee: z.string(),
       amount: minorSchema,
-      state: z.enum(['reserved', 'submitted', 'settled', 'released', 'unknown']),
+      state: z.enum(PAYMENT_STATES),
     })
     .optional(),
   lastChecks: z.array(checkResultSchema).optional(),
@@ -193,7 +184,7 @@ export const holdViewSchema = z.strictObject({
   ),
   /** Root first: label and id of each node that the money comes down through. */
   path: z.array(z.strictObject({ id: nodeIdSchema, label: z.string() })),
-  state: z.enum(['open', 'approved', 'refused', 'consumed', 'expired']),
+  state: z.enum(HOLD_STATES),
   createdAtSeconds: at,
   expiresAtSeconds: at,
   decidedBy: z.string().optional(),
