@@ -2,7 +2,7 @@
  * What the ledger keeps: plain JSON documents, one interface each. Every one belongs to the organisation that
  * its store was opened for. Amounts are minor units of the run's currency, times whole UTC seconds.
  */
-import type { NodeKind } from './block.ts'
+import type { BlockClaims, NodeKind } from './block.ts'
 import type { CheckResult, DenialCode } from './codes.ts'
 import type {
   Digest,
@@ -68,6 +68,30 @@ export interface NodeRecord {
   /** `funnel`: the runtime derives the holder key. `outside`: somebody else holds it. */
   readonly custody: 'funnel' | 'outside'
   readonly createdAtSeconds: Seconds
+}
+
+/** The record of the node whose own block says `claims`; `path` ends with the node, and its parent stands before it. */
+export function nodeRecord(
+  claims: BlockClaims,
+  rest: Pick<
+    NodeRecord,
+    'run' | 'path' | 'label' | 'revocationIds' | 'custody' | 'createdAtSeconds'
+  >,
+): NodeRecord {
+  const { node: id, kind, currency, ceiling, expiresAtSeconds, payees, holder, quote } = claims
+  const parent = rest.path.at(-2)
+  return {
+    ...rest,
+    id,
+    ...(parent === undefined ? {} : { parent }),
+    kind,
+    currency,
+    ceiling,
+    expiresAtSeconds,
+    payees,
+    holder,
+    ...(quote === undefined ? {} : { quote }),
+  }
 }
 
 export interface Head {

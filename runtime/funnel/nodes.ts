@@ -8,7 +8,7 @@ import { childNodeIdOf, type Digest, type NodeId, type PayeeId } from '../core/i
 import type { LedgerRefusal } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Minor } from '../core/money.ts'
-import type { NodeRecord } from '../core/records.ts'
+import { type NodeRecord, nodeRecord } from '../core/records.ts'
 import { nowSeconds, type Seconds } from '../core/time.ts'
 import { closeSubtree } from '../ledger/closing.ts'
 import { BranchEnded, type Walk } from './context.ts'
@@ -45,7 +45,14 @@ export async function makeChild(
   for (;;) {
     const now = nowSeconds(walk.clock)
     const result = await walk.ledger.execute('split', {
-      child: record(parent, claims, { label: spec.label, revocationIds, now }),
+      child: nodeRecord(claims, {
+        run: parent.run,
+        path: [...parent.path, id],
+        label: spec.label.slice(0, LIMITS.titleChars),
+        revocationIds,
+        custody: 'funnel',
+        createdAtSeconds: now,
+      }),
       token,
       nodes: spec.nodes,
       fanOut: walk.mandate.limits.fanOut,
@@ -67,30 +74,6 @@ function claimsOf(walk: Walk, parent: NodeRecord, id: NodeId, spec: ChildSpec): 
     expiresAtSeconds: spec.expiresAtSeconds ?? parent.expiresAtSeconds,
     payees: [...(spec.payees ?? parent.payees)].sort(),
     ...(spec.quote === undefined ? {} : { quote: spec.quote }),
-  }
-}
-
-function record(
-  parent: NodeRecord,
-  claims: BlockClaims,
-  { label, revocationIds, now }: { label: string; revocationIds: readonly string[]; now: Seconds },
-): NodeRecord {
-  return {
-    id: claims.node,
-    run: parent.run,
-    parent: parent.id,
-    path: [...parent.path, claims.node],
-    kind: claims.kind,
-    label: label.slice(0, LIMITS.titleChars),
-    currency: claims.currency,
-    ceiling: claims.ceiling,
-    expiresAtSeconds: claims.expiresAtSeconds,
-    payees: claims.payees,
-    holder: claims.holder,
-    ...(claims.quote === undefined ? {} : { quote: claims.quote }),
-    revocationIds,
-    custody: 'funnel',
-    createdAtSeconds: now,
   }
 }
 

@@ -9,7 +9,7 @@ import type { VerifiedToken } from '../core/engine.ts'
 import { allottedNodeIdOf, type NodeId, type RunId } from '../core/ids.ts'
 import type { LedgerRefusal } from '../core/ledger.ts'
 import { ZERO } from '../core/money.ts'
-import type { NodeRecord } from '../core/records.ts'
+import { nodeRecord } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
 import { registerNodeBody } from '../core/wire.ts'
 import { closeSubtree } from '../ledger/closing.ts'
@@ -84,23 +84,14 @@ async function split(
   const isFresh = await spendProof(gate, caller, { stream: node.node, type: 'planned', data })
   if (!isFresh) return unauthenticated(gate, 'proof_replayed')
   const now = nowSeconds(gate.clock)
-  const record: NodeRecord = {
-    id: child.node,
+  const record = nodeRecord(child, {
     run: snapshot.run.id,
-    parent: node.node,
     path: [...snapshot.path.map(({ id }) => id), child.node],
-    kind: child.kind,
     label: child.kind,
-    currency: child.currency,
-    ceiling: child.ceiling,
-    expiresAtSeconds: child.expiresAtSeconds,
-    payees: child.payees,
-    holder: child.holder,
-    ...(child.quote === undefined ? {} : { quote: child.quote }),
     revocationIds: chain.revocationIds,
     custody: 'outside',
     createdAtSeconds: now,
-  }
+  })
   const fanOut = facts.mandate?.limits.fanOut ?? 0
   const result = await gate.ledger.execute('split', { child: record, nodes, fanOut, now })
   if (result.ok) return json(201, { node: { id: child.node, kind: child.kind } })

@@ -6,8 +6,7 @@ import type { BlockClaims } from '../core/block.ts'
 import { Fault, Rejected } from '../core/errors.ts'
 import { type NodeId, rootNodeIdOf, runIdOf } from '../core/ids.ts'
 import type { Refused, Result } from '../core/ledger.ts'
-import type { Mandate } from '../core/mandate.ts'
-import type { NodeRecord, RunRecord } from '../core/records.ts'
+import { nodeRecord, type RunRecord } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
 import type { Gate } from './gate.ts'
 import { readMandate, readNewMandate } from './mandates.ts'
@@ -36,7 +35,14 @@ export async function createRun(gate: Gate, text: string): Promise<CreatedRun> {
   const { token, revocationIds } = await gate.engine.mintRoot(claims)
   const result = await gate.ledger.execute('createRun', {
     run: runRecord(gate, text, reading, claims, now),
-    root: rootRecord(claims, reading.mandate, revocationIds, now),
+    root: nodeRecord(claims, {
+      run: claims.run,
+      path: [claims.node],
+      label: 'root',
+      revocationIds,
+      custody: reading.mandate.holder === undefined ? 'funnel' : 'outside',
+      createdAtSeconds: now,
+    }),
     token,
     nodes: reading.mandate.limits.nodes,
     now,
@@ -110,28 +116,5 @@ function runRecord(
     createdAtSeconds: now,
     expiresAtSeconds: mandate.exp,
     state: 'running',
-  }
-}
-
-function rootRecord(
-  claims: BlockClaims & RootIds,
-  mandate: Mandate,
-  revocationIds: readonly string[],
-  now: RunRecord['createdAtSeconds'],
-): NodeRecord {
-  return {
-    id: claims.node,
-    run: claims.run,
-    path: [claims.node],
-    kind: 'planner',
-    label: 'root',
-    currency: claims.currency,
-    ceiling: claims.ceiling,
-    expiresAtSeconds: claims.expiresAtSeconds,
-    payees: claims.payees,
-    holder: claims.holder,
-    revocationIds,
-    custody: mandate.holder === undefined ? 'funnel' : 'outside',
-    createdAtSeconds: now,
   }
 }
