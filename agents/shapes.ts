@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { identifierSchema } from '../runtime/core/ids.ts'
 import { LIMITS } from '../runtime/core/limits.ts'
-import { secondsSchema } from '../runtime/core/mandate.ts'
 import { currencySchema, minorSchema } from '../runtime/core/money.ts'
 import { needSchema, partOutcomeSchema } from '../runtime/core/plan.ts'
+import { secondsSchema } from '../runtime/core/time.ts'
 
 const wordsSchema = z.string().min(1).max(LIMITS.titleChars)
 

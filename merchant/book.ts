@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import { identifierSchema } from '../runtime/core/ids.ts'
-import { secondsSchema } from '../runtime/core/mandate.ts'
 import { currencySchema, positiveMinorSchema } from '../runtime/core/money.ts'
+import { secondsSchema } from '../runtime/core/time.ts'
 
 /** An order as it was fulfilled; `quote` and `receipt` are the `jti`s. */
 const orderSchema = z.strictObject({

@@ -13,9 +13,7 @@ import {
 } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
 import { CURRENCIES } from '../core/money.ts'
-
-/** 9999-12-31T23:59:59Z: the last second that every date library agrees on. */
-const LAST_SECOND = 253_402_300_799
+import { LAST_SECOND } from '../core/time.ts'
 
 const wholeUpTo = (n: number, most: number): boolean =>
   Number.isSafeInteger(n) && n >= 0 && n <= most

@@ -24,10 +24,9 @@ import {
   sha256,
 } from './ids.ts'
 import { canonicalJson, parseJson } from './json.ts'
-import { secondsSchema } from './mandate.ts'
 import { currencySchema, minorSchema, positiveMinorSchema } from './money.ts'
 import { type Account, RUN_STATES, type StreamId } from './records.ts'
-import type { Seconds } from './time.ts'
+import { type Seconds, secondsSchema } from './time.ts'
 
 /** `prev` of the first event of the gateway's stream. */
 export const GATEWAY_ANCHOR: Digest = 'A'.repeat(43)

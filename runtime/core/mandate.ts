@@ -3,14 +3,7 @@ import { z } from 'zod'
 import { identifierSchema } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { currencySchema, positiveMinorSchema } from './money.ts'
-import { seconds } from './time.ts'
-
-export const secondsSchema = z
-  .number()
-  .int()
-  .min(0)
-  .max(253_402_300_799)
-  .transform((n) => seconds(n))
+import { secondsSchema } from './time.ts'
 
 const count = (most: number) => z.number().int().min(1).max(most)
 

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { type Digest, identifierSchema, sha256 } from './ids.ts'
 import { type ParsedJws, parseJws, verifyJws } from './jws.ts'
 import { LIMITS } from './limits.ts'
-import { secondsSchema } from './mandate.ts'
 import type { Merchants } from './merchants.ts'
 import { currencySchema, positiveMinorSchema } from './money.ts'
+import { secondsSchema } from './time.ts'
 
 const lineSchema = z.strictObject({
   sku: identifierSchema,

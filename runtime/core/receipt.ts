@@ -8,8 +8,8 @@ import {
   receiptIdSchema,
   runIdSchema,
 } from './ids.ts'
-import { secondsSchema } from './mandate.ts'
 import { currencySchema, minorSchema, positiveMinorSchema } from './money.ts'
+import { secondsSchema } from './time.ts'
 
 const headSchema = z.strictObject({
   stream: nodeIdSchema,

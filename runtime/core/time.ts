@@ -1,4 +1,6 @@
 /** Time: whole UTC seconds in everything signed or stored; milliseconds only for deadlines in a process. */
+import { z } from 'zod'
+
 declare const secondsUnit: unique symbol
 
 /** Whole seconds since 1970-01-01T00:00:00Z. */
@@ -13,6 +15,17 @@ export function seconds(n: number): Seconds {
   if (!Number.isSafeInteger(n) || n < 0) throw new RangeError('expected whole seconds since 1970')
   return n as Seconds
 }
+
+/** 9999-12-31T23:59:59Z: the last second that every date library agrees on. */
+export const LAST_SECOND = 253_402_300_799
+
+/** Seconds from outside: a whole number up to `LAST_SECOND`; anything else is refused, never coerced. */
+export const secondsSchema = z
+  .number()
+  .int()
+  .min(0)
+  .max(LAST_SECOND)
+  .transform((n) => seconds(n))
 
 export const nowSeconds = (clock: Clock): Seconds => seconds(Math.floor(clock.nowMs() / 1000))
 

@@ -7,8 +7,7 @@ import { type HolderKey, IDENTIFIER, sha256 } from '../core/ids.ts'
 import { type JwsHeader, parseJws, verifyJws } from '../core/jws.ts'
 import { holderPublicKey } from '../core/keys.ts'
 import { LIMITS } from '../core/limits.ts'
-import { secondsSchema } from '../core/mandate.ts'
-import { later, type Seconds } from '../core/time.ts'
+import { later, type Seconds, secondsSchema } from '../core/time.ts'
 
 /** Nothing but these: a claim that we would ignore might be one that its signer relied on. */
 const claimsSchema = z.strictObject({
