@@ -127,4 +127,6 @@ async function main(): Promise<number> {
   }
 }
 
+// A reader that goes away (`| head`) ends us without a word; what we started ends with us.
+process.stdout.on('error', () => process.exit(0))
 process.exitCode = await main()
