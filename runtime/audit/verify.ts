@@ -145,6 +145,11 @@ function canonical(value: unknown): string {
   return `{${fields.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`
 }
 
+/** A value as text, empty if it is none: a log may hold anything, and nothing of it is ever converted. */
+const wordOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+const countOf = (value: unknown): number => (Number.isSafeInteger(value) ? Number(value) : 0)
+
 function text(event: Event, key: string): string {
   const value = event.data[key]
   return typeof value === 'string' ? value : fail(event, `expected text in ${key}`)
@@ -172,7 +177,7 @@ function readLine(line: string, lineNumber: number): Event {
   if (typeof hash !== 'string' || typeof body !== 'string') return fail(at, 'expected two texts')
   const event = parseObject(body) ?? fail(at, 'expected an event as body')
   const { v, org, run = '', stream, seq, prev, at: second, type, data, balances } = event
-  const named = { stream: String(stream), seq: Number(seq) }
+  const named = { stream: wordOf(stream), seq: countOf(seq) }
   if (sha256(body) !== hash) fail(named, 'the text does not have the hash that is given for it')
   if (canonical(event) !== body) fail(named, 'the text is not canonical')
   const texts = [org, run, stream, prev, type].every((value) => typeof value === 'string')
@@ -208,10 +213,22 @@ const standing =
     if (whole(event, 'version') !== stream.states.length) fail(event, 'a version is left out')
   }
 
+/** A root is a planner, a looker has no money, and a leaf has one payee and one quote. */
+function isNode(event: Event): boolean {
+  const { parent, kind, payees, quote } = event.data
+  whole(event, 'expires')
+  if (!Array.isArray(payees) || !payees.every((payee) => typeof payee === 'string')) return false
+  if (kind === 'planner') return parent === undefined || typeof parent === 'string'
+  if (typeof parent !== 'string') return false
+  if (kind === 'looker') return whole(event, 'ceiling') === 0
+  return kind === 'leaf' && payees.length === 1 && typeof quote === 'string'
+}
+
 /** What each type of event does to its stream. Types that are not here do not exist. */
 const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> = {
   opened(stream, event) {
     if (event.seq !== 1) fail(event, 'opened twice')
+    if (!isNode(event)) fail(event, 'not a node that there can be')
     stream.nodesLeft = whole(event, 'nodes')
     stream.move(event, { ceiling: whole(event, 'ceiling'), available: whole(event, 'ceiling') })
   },
@@ -231,10 +248,12 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     const [id, amount] = [text(event, 'payment'), whole(event, 'amount')]
     const before = stream.payments.get(id)
     if (before !== undefined && before.state !== 'released') fail(event, 'reserved twice')
+    if (before === undefined && stream.payments.size > 0) fail(event, 'a second payment of a leaf')
     const [payee, quote] = [text(event, 'payee'), text(event, 'quote')]
-    const { kind, expires, payees, quote: own } = stream.first.data
+    const { kind, payees, quote: own } = stream.first.data
     const isOwn = kind === 'leaf' && own === quote && has(payees, payee)
-    if (!isOwn || event.at >= Number(expires)) fail(event, 'not a payment that this node may make')
+    if (!isOwn || event.at >= whole(stream.first, 'expires'))
+      fail(event, 'not a payment that this node may make')
     const { hold } = event.data
     if (hold !== undefined && !stream.approved.delete(text(event, 'hold'))) {
       fail(event, 'uses an approval that nobody gave')
@@ -329,20 +348,28 @@ function replay(log: Log, event: Event): void {
   log.events += 1
   if (isGateway && !GATEWAY.has(event.type)) fail(event, 'not an event of the gateway')
   if (isGateway && event.seq === 1 && event.prev !== 'A'.repeat(43)) fail(event, 'expected 43 As')
-  if (isGateway && event.type === 'run_created') log.created.set(event.run, event)
-  if (isGateway && event.type === 'sealed') log.sealed.set(event.run, event)
-  const step = REPLAY[event.type]
+  if (isGateway && event.type === 'run_created') once(log.created, event)
+  if (isGateway && event.type === 'sealed') once(log.sealed, event)
+  // Only names of our own: every object answers to `constructor` too.
+  const step = Object.hasOwn(REPLAY, event.type) ? REPLAY[event.type] : undefined
   const isPlain = QUIET.has(event.type) || (isGateway && GATEWAY.has(event.type))
   if (step === undefined && !isPlain) fail(event, 'not a type of event')
   step?.(stream, event)
   if (!isGateway) compare(stream, event)
 }
 
+/** A run is created once and sealed once: a later word would hide the first. */
+function once(events: Map<string, Event>, event: Event): void {
+  if (events.has(event.run)) fail(event, `${event.type} twice`)
+  events.set(event.run, event)
+}
+
 function compare({ balances }: Stream, event: Event): void {
   for (const field of FIELDS) {
     const stated = event.balances?.[field]
     if (stated === balances[field]) continue
-    fail(event, `states ${field} ${String(stated)} where the events give ${balances[field]}`)
+    const said = typeof stated === 'number' ? stated : 'no number'
+    fail(event, `states ${field} ${said} where the events give ${balances[field]}`)
   }
   const { ceiling, available, reserved, spent, allotted } = balances
   if (ceiling !== available + reserved + spent + allotted) fail(event, 'money is not conserved')
@@ -357,7 +384,7 @@ function joinChildren({ streams }: Log, id: string, parent: Stream): void {
     if (first.prev !== split.hash) fail(first, 'not chained to the split that made it')
     if (first.run !== split.run || first.data.ceiling !== amount) fail(first, 'not what was split')
     if (first.data.nodes !== split.data.nodes) fail(first, 'nodes are not what was allotted')
-    if (!narrows(parent.first.data, first.data)) fail(first, 'wider than its parent')
+    if (!narrows(parent.first, first)) fail(first, 'wider than its parent')
     if (returned !== credited || balances.ceiling !== amount - credited) {
       fail(split, 'what the child returned is not what was credited')
     }
@@ -368,17 +395,17 @@ function joinChildren({ streams }: Log, id: string, parent: Stream): void {
   }
 }
 
-const narrows = (parent: Fields, own: Fields): boolean =>
-  own.currency === parent.currency &&
-  Number(own.expires) <= Number(parent.expires) &&
-  Array.isArray(own.payees) &&
-  own.payees.every((payee) => has(parent.payees, payee))
+const narrows = (parent: Event, own: Event): boolean =>
+  own.data.currency === parent.data.currency &&
+  whole(own, 'expires') <= whole(parent, 'expires') &&
+  Array.isArray(own.data.payees) &&
+  own.data.payees.every((payee) => has(parent.data.payees, payee))
 
 /** A root begins with its mandate; a node with a parent must have been split off by it. */
 function joinOrigin({ streams, created }: Log, id: string, { first }: Stream): void {
   const { parent } = first.data
   if (parent !== undefined) {
-    const isKnown = streams.get(String(parent))?.children.has(id)
+    const isKnown = streams.get(wordOf(parent))?.children.has(id)
     if (!isKnown) fail(first, 'no split by its parent made this node')
     return
   }
@@ -395,7 +422,7 @@ function pathOf({ streams }: Log, id: string): string[] {
   for (let at = id; ; ) {
     const parent = streams.get(at)?.first.data.parent
     if (parent === undefined) return path.reverse()
-    at = String(parent)
+    at = wordOf(parent)
     path.push(at)
   }
 }
@@ -409,27 +436,53 @@ function judge(log: Log, id: string, { judged }: Stream): void {
       fail(event, 'expected one standing for each node of the path')
     }
     for (const [i, name] of path.entries()) {
-      const state = log.streams.get(name)?.states[Number(standings[i]) - 1]
+      const state = log.streams.get(name)?.states[countOf(standings[i]) - 1]
       const isAbsent = name === 'gateway' && !log.streams.has('gateway')
       if (!isAbsent && state !== 'live') fail(event, `${event.type} while ${name} was not live`)
     }
   }
 }
 
+/** One root for each run, and each quote paid by one leaf, or by nobody any more. */
+function assertSingle(nodes: readonly (readonly [string, Stream])[]): void {
+  const roots = new Set<string>()
+  const quotes = new Set<string>()
+  for (const [, { first, payments }] of nodes) {
+    if (first.data.parent === undefined && roots.has(first.run)) fail(first, 'a second root')
+    if (first.data.parent === undefined) roots.add(first.run)
+    for (const { quote, state } of payments.values()) {
+      if (state === 'released') continue
+      if (quotes.has(quote)) fail(first, 'pays a quote that another leaf pays')
+      quotes.add(quote)
+    }
+  }
+}
+
+/** What the gateway's stream says of runs, against the streams of their roots. */
+function joinGateway({ streams, created, sealed }: Log): void {
+  const rootOf = (event: Event): Stream => {
+    const stream = streams.get(text(event, 'root'))
+    const isRoot = stream?.first.run === event.run && stream.first.data.parent === undefined
+    return isRoot ? stream : fail(event, 'the stream of this root is missing')
+  }
+  for (const event of created.values()) rootOf(event)
+  for (const event of sealed.values()) {
+    const { hashes, ended } = rootOf(event)
+    const seq = whole(event, 'seq')
+    if (hashes[seq - 1] !== event.data.hash) {
+      fail(event, 'the log has another hash, or none, where this run was sealed')
+    }
+    if (ended === undefined || ended.seq > seq) fail(event, 'sealed before its root had ended')
+  }
+}
+
 function joinStreams(log: Log): void {
   const nodes = [...log.streams].filter(([id]) => id !== 'gateway')
+  assertSingle(nodes)
   for (const [id, stream] of nodes) joinOrigin(log, id, stream)
   for (const [id, stream] of nodes) joinChildren(log, id, stream)
   for (const [id, stream] of nodes) judge(log, id, stream)
-  for (const event of log.created.values()) {
-    if (!log.streams.has(String(event.data.root))) fail(event, 'the stream of this root is missing')
-  }
-  for (const event of log.sealed.values()) {
-    const hashes = log.streams.get(String(event.data.root))?.hashes
-    if (hashes?.[Number(event.data.seq) - 1] !== event.data.hash) {
-      fail(event, 'the log has another hash, or none, where this run was sealed')
-    }
-  }
+  joinGateway(log)
 }
 
 /** Opens a compact JWS (RFC 7515, EdDSA) by the key that its header names. */
@@ -452,7 +505,7 @@ function openJws(jws: string, typ: string, { jwks }: VerifyOptions): Fields {
 /** The stream and place that a signed text commits to; fails where the log has something else there. */
 function headOf(log: Log, claims: Fields, what: string): { stream: Stream; at: BrokenLink } {
   const head = isFields(claims.head) ? claims.head : {}
-  const at = { stream: String(head.stream), seq: Number(head.seq), why: '' }
+  const at = { stream: wordOf(head.stream), seq: countOf(head.seq), why: '' }
   const stream = log.streams.get(at.stream) ?? fail(at, `the stream of a ${what} is missing`)
   const hash = stream.hashes[at.seq - 1] ?? fail(at, `the log ends before this ${what}`)
   if (hash !== head.hash) fail(at, `the ${what} was given for another hash`)
@@ -479,12 +532,14 @@ function checkSeal(log: Log, jws: string, options: VerifyOptions): void {
 function checkReceipt(log: Log, jws: string, options: VerifyOptions): void {
   const claims = openJws(jws, 'receipt+jwt', options)
   const { stream, at } = headOf(log, claims, 'receipt')
-  const paid = stream.payments.get(String(claims.payment))
+  const paid = stream.payments.get(wordOf(claims.payment))
   const { settled } = paid ?? {}
-  const references = [claims.railReference, `sha256:${sha256(String(claims.railReference))}`]
+  const references = [claims.railReference, `sha256:${sha256(wordOf(claims.railReference))}`]
   const agrees =
     settled?.seq === at.seq &&
     settled.amount === claims.amount &&
+    stream.first.data.currency === claims.currency &&
+    at.stream === claims.node &&
     settled.data.receipt === claims.jti &&
     references.includes(settled.data.reference) &&
     paid?.payee === claims.payee &&
