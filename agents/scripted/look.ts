@@ -5,7 +5,7 @@
 import type { Need } from '../../runtime/core/agents.ts'
 import type { LookInput, PickInput } from '../shapes.ts'
 import { limitOf } from './budget.ts'
-import { CONTAINERS, GENERAL, STOP_WORDS } from './lexicon.ts'
+import { CONTAINERS, GENERAL, SPEC_UNITS, STOP_WORDS, WHOLE_MEASURES } from './lexicon.ts'
 import { headOf, holds, mainPart, sameThing, stems, wordSet } from './stems.ts'
 
 type SearchInput = Extract<LookInput, { stage: 'search' }>
@@ -100,7 +100,8 @@ export function scoreOf(need: Need, item: Listing, cheapest: number): number {
 }
 
 /** How far a listing is what the words ask for: 0 for another thing or one that lacks a word, up to 600. */
-function matchOf(text: string, item: Listing): number {
+function matchOf(said: string, item: Listing): number {
+  const text = withMeasures(said)
   const wanted = headOf(text)
   const offered = headOf(item.title)
   if (wanted === undefined || offered === undefined) return 0
@@ -117,12 +118,35 @@ function matchOf(text: string, item: Listing): number {
     else if (holds(elsewhere, word)) met += 0.6
     else if (!isOptional(word)) return 0
   }
+  const everything = new Set([...title, ...elsewhere])
+  const lacks = (word: string) => !isOptional(word) && !holds(everything, word)
+  if (terms(withPart(text)).some(lacks)) return 0
   const rest = terms(text).filter((word) => !asked.includes(word) && !wanted.noun.includes(word))
   for (const word of rest) if (holds(title, word)) met += REST_WEIGHT
   const most = HEAD_WEIGHT + asked.length + rest.length * REST_WEIGHT
-  const extra = terms(mainPart(item.title)).filter((word) => !isSaid(word, wordSet(text))).length
-  return 500 * (met / most) + 100 / (1 + extra)
+  return 500 * (met / most) + plainness(text, item.title)
 }
+
+/** Up to 100 for a title that says nothing else; words beside the name itself cost little. */
+function plainness(text: string, title: string): number {
+  const said = wordSet(text)
+  const unsaid = (words: string) => terms(words).filter((word) => !isSaid(word, said)).length
+  return 100 / (1 + unsaid(mainPart(title))) - Math.min(30, 2 * unsaid(title))
+}
+
+/** What a thing must come with, as in `movers with a truck`; what it is for is only a wish. */
+const withPart = (text: string): string =>
+  / with (?:an? |the )?(.+?)(?: for .*)?$/.exec(mainEnd(text))?.[1] ?? ''
+
+const mainEnd = (text: string): string => text.split(/[,(;]/)[0] ?? text
+
+/** `27 inch` as one word, so that the number is not optional. */
+const withMeasures = (text: string): string =>
+  text.replace(/(\d+(?:\.\d+)?) (\p{L}+)/gu, (whole, n: string, unit: string) =>
+    SPEC_UNITS.has(unit.toLowerCase()) || WHOLE_MEASURES.has(unit.toLowerCase())
+      ? `${n}-${unit}`
+      : whole,
+  )
 
 const HEAD_WEIGHT = 2
 /** Words after `for` or `with` say less about the thing. */
@@ -137,6 +161,7 @@ const isSaid = (word: string, said: ReadonlySet<string>): boolean =>
 
 /** Stems that carry meaning: no articles, no containers. */
 const terms = (text: string): readonly string[] => {
+  if (text === '') return []
   const words = stems(text).filter((word) => !STOP_WORDS.has(word))
   const telling = words.filter((word) => !CONTAINERS.has(word))
   return telling.length > 0 ? telling : words
