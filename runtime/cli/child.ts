@@ -46,7 +46,7 @@ export async function startChild<T>(spec: ChildSpec<T>): Promise<Child<T>> {
   let complaint = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     complaint = (complaint + text).slice(-STDERR_CHARS)
-    appendFileSync(spec.log, text)
+    keep(spec.log, text)
   })
   try {
     const line = await firstLine(child, READY_MS)
@@ -64,6 +64,15 @@ export async function startChild<T>(spec: ChildSpec<T>): Promise<Child<T>> {
   } catch (error) {
     await stop(child, 'SIGKILL')
     throw error
+  }
+}
+
+/** What a child complains of is worth keeping, and never worth ending for. */
+function keep(file: string, text: string): void {
+  try {
+    appendFileSync(file, text)
+  } catch {
+    // The folder is gone or full.
   }
 }
 

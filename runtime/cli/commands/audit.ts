@@ -9,14 +9,12 @@ import { type AuditVerdict, type VerifyOptions, verifyExport } from '../../audit
 import { parseJson } from '../../core/json.ts'
 import { parseJws, verifyJws } from '../../core/jws.ts'
 import { type Jwks, jwksSchema, publicKeyOf } from '../../core/keys.ts'
-import type { Ledger } from '../../core/ledger.ts'
-import { LIMITS } from '../../core/limits.ts'
 import { formatMoney } from '../../core/money.ts'
 import { type Receipt, receiptSchema } from '../../core/receipt.ts'
-import type { RunRecord } from '../../core/records.ts'
 import { isoTime } from '../../core/time.ts'
 import { publicKeyOfSigner } from '../../http/public-key.ts'
 import { runsAnswer } from '../../http/shapes.ts'
+import { everyRun } from '../../ledger/reads.ts'
 import { openSqliteLedger } from '../../ledger/sqlite.ts'
 import { type Api, createApi } from '../api.ts'
 import { dataFile, openDataDir, readIdentity } from '../data-dir.ts'
@@ -116,7 +114,7 @@ async function fromDataDir(path: string): Promise<Gathered> {
       const lines: string[] = []
       for await (const line of exportLog(ledger)) lines.push(line)
       const signer = { ...data.signing, gateway }
-      const runs = await allRuns(ledger)
+      const runs = await Array.fromAsync(everyRun(ledger))
       const settled = await ledger.payments({ states: ['settled'], limit: 1_000_000 })
       const receipts = settled.flatMap((payment) => {
         const run = runs.find(({ id }) => id === payment.run)
@@ -129,17 +127,6 @@ async function fromDataDir(path: string): Promise<Gathered> {
     }
   } finally {
     data.close()
-  }
-}
-
-async function allRuns(ledger: Ledger): Promise<readonly RunRecord[]> {
-  const runs: RunRecord[] = []
-  for (;;) {
-    const after = runs.at(-1)?.id
-    const limit = LIMITS.pageItems
-    const page = await ledger.runs(after === undefined ? { limit } : { after, limit })
-    runs.push(...page)
-    if (page.length < limit) return runs
   }
 }
 
