@@ -3,6 +3,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { encodeBlock } from '../../runtime/client/encode.ts'
 import { type SignedBlock, writeEnvelope } from '../../runtime/client/envelope.ts'
+import { chunkTag, Reader, varintTag, Writer } from '../../runtime/client/protobuf.ts'
 import { signFirstBlock, signNextBlock } from '../../runtime/client/sign.ts'
 import { minor } from '../../runtime/core/money.ts'
 import { createCanary, warmUp } from '../../runtime/tokens/canary.ts'
@@ -414,6 +415,19 @@ describe('another encoding of a token', () => {
     expect(codeOf(unknownField.toString('base64url'))).toBe('token_invalid')
     expect(codeOf(`${bytes.toString('base64url')}====`)).toBe('token_invalid')
     expect(codeOf(`${bytes.toString('base64')}\n`)).toBe('token_invalid')
+  })
+
+  it('is refused even where it says the same: a format of 0 that need not be written', () => {
+    const reader = new Reader(Buffer.from(root().token, 'base64url'))
+    const writer = new Writer()
+    reader.expect(varintTag(1))
+    writer.uint(1, reader.varint())
+    reader.expect(chunkTag(2))
+    writer.chunk(2, Buffer.concat([reader.chunk(), Buffer.from([varintTag(5), 0])]))
+    writer.raw(reader.bytes.subarray(reader.at))
+    using lenient = biscuit.Biscuit.fromBytes(writer.finish(), rootPublicKey())
+    expect(lenient.getRevocationIdentifiers()).toEqual([expect.any(String)])
+    expect(codeOf(writer.finish().toString('base64url'))).toBe('token_invalid')
   })
 
   it('is refused with a signature format that we do not mint, though the library takes it', () => {
