@@ -148,7 +148,7 @@ export function forge(
     changed = false
     for (const [i, body] of bodies.entries()) {
       body.prev = rename(body.prev)
-      if (typeof body.data.hash === 'string') body.data.hash = rename(body.data.hash)
+      if (typeof body.data?.hash === 'string') body.data.hash = rename(body.data.hash)
       const hash = eventHash(canonicalJson(body))
       const old = before[i] ?? ''
       if (hash === old) continue
