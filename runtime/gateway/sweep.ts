@@ -4,10 +4,10 @@
  */
 import type { NodeId, RunId } from '../core/ids.ts'
 import type { NodeState } from '../core/ledger.ts'
-import { LIMITS } from '../core/limits.ts'
 import type { RunRecord } from '../core/records.ts'
 import { nowSeconds, type Seconds } from '../core/time.ts'
 import { closeSubtree } from '../ledger/closing.ts'
+import { everyRun } from '../ledger/reads.ts'
 import { finishIfClosed } from './finish.ts'
 import type { Gate } from './gate.ts'
 import { unexpected } from './unexpected.ts'
@@ -24,7 +24,8 @@ type SweepGate = Pick<Gate, 'ledger' | 'clock' | 'signer'>
 export async function sweep(gate: SweepGate): Promise<Swept> {
   const closed: NodeId[] = []
   const finished: RunId[] = []
-  for await (const run of openRuns(gate)) {
+  for await (const run of everyRun(gate.ledger)) {
+    if (run.seal !== undefined) continue
     for (const top of await endingTops(gate, run)) {
       const result = await closeSubtree(gate.ledger, top, 'sweeper', gate.clock)
       if (!result.ok) throw unexpected('close', result.code)
@@ -45,17 +46,6 @@ async function finishSwept(gate: SweepGate, run: RunRecord): Promise<boolean> {
     ? await finishIfClosed(gate, run.id, 'completed', 'the mandate has expired')
     : await finishIfClosed(gate, run.id)
   return after.seal !== undefined
-}
-
-async function* openRuns({ ledger }: SweepGate): AsyncGenerator<RunRecord> {
-  let after: string | undefined
-  for (;;) {
-    const limit = LIMITS.pageItems
-    const page = await ledger.runs(after === undefined ? { limit } : { after, limit })
-    yield* page.filter((run) => run.seal === undefined)
-    after = page.at(-1)?.id
-    if (page.length < limit) return
-  }
 }
 
 /** The topmost nodes that must end: below them everything ends with them. */

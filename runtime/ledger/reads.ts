@@ -1,6 +1,7 @@
 /** What a ledger answers without changing anything, written once over the few lookups that each store offers. */
 import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
 import type { Ledger, NodeState, Page, Snapshot, SnapshotRequest } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
 import { ZERO } from '../core/money.ts'
 import type {
   EventRecord,
@@ -160,6 +161,17 @@ export function ledgerOf(backend: Backend): Ledger {
     onFeed: (listener) => backend.onFeed(listener),
     ping: () => backend.ping(),
     close: () => backend.close(),
+  }
+}
+
+/** All runs, newest first, read a page at a time. */
+export async function* everyRun(ledger: Pick<Ledger, 'runs'>): AsyncGenerator<RunRecord> {
+  const limit = LIMITS.pageItems
+  for (let after: RunId | undefined; ; ) {
+    const page = await ledger.runs(after === undefined ? { limit } : { after, limit })
+    yield* page
+    after = page.at(-1)?.id
+    if (page.length < limit) return
   }
 }
 

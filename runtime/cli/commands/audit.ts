@@ -11,6 +11,7 @@ import { parseJws, verifyJws } from '../../core/jws.ts'
 import { type Jwks, jwksSchema, publicKeyOf } from '../../core/keys.ts'
 import { formatMoney } from '../../core/money.ts'
 import { type Receipt, receiptSchema } from '../../core/receipt.ts'
+import type { RunRecord } from '../../core/records.ts'
 import { isoTime } from '../../core/time.ts'
 import { publicKeyOfSigner } from '../../http/public-key.ts'
 import { runsAnswer } from '../../http/shapes.ts'
@@ -114,7 +115,8 @@ async function fromDataDir(path: string): Promise<Gathered> {
       const lines: string[] = []
       for await (const line of exportLog(ledger)) lines.push(line)
       const signer = { ...data.signing, gateway }
-      const runs = await Array.fromAsync(everyRun(ledger))
+      const runs: RunRecord[] = []
+      for await (const run of everyRun(ledger)) runs.push(run)
       const settled = await ledger.payments({ states: ['settled'], limit: 1_000_000 })
       const receipts = settled.flatMap((payment) => {
         const run = runs.find(({ id }) => id === payment.run)
