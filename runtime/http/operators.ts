@@ -30,7 +30,11 @@ interface Session {
 export interface Operators {
   /** A fresh code, good for one login. */
   newLoginCode(): LoginCode
-  /** Spends a code. The secret is for the cookie; `throttled` when too many codes were wrong lately. */
+  /**
+   * Spends a code. The secret is for the cookie; `throttled` for a wrong code when too many were wrong lately. A right
+   * one always opens: 60 random bits are beyond guessing, and whoever could shut the door for others by
+   * guessing would keep a person from the console, and so from the stops in it.
+   */
   login(code: string): { readonly secret: string; readonly operator: Operator } | 'no' | 'throttled'
   logout(secret: string): void
   byToken(token: string): Operator | undefined
@@ -102,11 +106,11 @@ export function createOperators(options: { token: string; clock: Clock }): Opera
     login: (code) => {
       const now = nowSeconds(clock)
       wrong = wrong.filter((at) => at + 60 > now)
-      if (wrong.length >= WRONG_PER_MINUTE) return 'throttled'
       const key = sha256(normalCode(code))
       const expires = codes.get(key)
       codes.delete(key)
       if (expires === undefined || expires < now) {
+        if (wrong.length >= WRONG_PER_MINUTE) return 'throttled'
         wrong.push(now)
         return 'no'
       }

@@ -142,6 +142,8 @@ function frameworkProblem(error: unknown): ProblemCode {
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_PARAM_NOT_STRING':
       return 'malformed'
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return 'not_found'
     default:
       return 'internal'
   }

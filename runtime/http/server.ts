@@ -75,6 +75,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       connectionsCheckingInterval: 2_000,
     },
     clientErrorHandler: refuseConnection,
+    frameworkErrors: (error, request, reply) => refuseAddress(error, request, reply, options),
   })
   app.server.maxConnections = CONNECTIONS
   app.addHook('onRequest', async (request) => {
@@ -232,9 +233,31 @@ function missing(request: FastifyRequest, routes: readonly Route[]): HttpProblem
   return new HttpProblem('method_not_allowed', { headers: { allow: methods.join(', ') } })
 }
 
+/** An address that the router itself cannot read never meets a hook: the Host comes first here too. */
+function refuseAddress(
+  error: Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { hosts }: ServerOptions,
+): void {
+  try {
+    checkHost(request.raw.rawHeaders, hosts())
+    sendProblem(reply, error)
+  } catch (refused) {
+    sendProblem(reply, refused)
+  }
+}
+
+/** A caller who leaves before its body has arrived: nothing of ours broke. */
+const isCallerGone = (error: unknown): boolean =>
+  error instanceof Error &&
+  error.message === 'aborted' &&
+  'code' in error &&
+  error.code === 'ECONNRESET'
+
 function logFailure(error: unknown, log: ServerOptions['log']): void {
   const { status, code } = problemOf(error).body
-  if (status < 500) return
+  if (status < 500 || isCallerGone(error)) return
   if (error instanceof Fault) log({ level: 'error', code: error.code, message: error.message })
   else
     log({ level: 'error', code, message: error instanceof Error ? error.message : 'not an error' })

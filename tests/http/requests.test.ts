@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyExport } from '../../runtime/audit/verify.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
@@ -225,6 +227,37 @@ describe('a connection', () => {
 
   it('that does not speak HTTP is refused', async () => {
     expect(statusOf(await exchange(gateway.url, 'HELLO\r\n\r\n'))).toBe(400)
+  })
+
+  it.each([
+    ['/runs/%zz', 400],
+    ['/%E0%A4%A', 400],
+    [`/runs/${'caller'.repeat(400)}`, 404],
+  ])(
+    'for an address that cannot be read gets a problem without a word of it',
+    async (path, status) => {
+      const answer = await exchange(
+        gateway.url,
+        `GET ${path} HTTP/1.1\r\n${host()}\r\nConnection: close\r\n\r\n`,
+      )
+      expect(statusOf(answer)).toBe(status)
+      expect(answer).toContain('application/problem+json')
+      expect(answer).not.toMatch(/%zz|%E0|callercaller/)
+    },
+  )
+
+  it('that ends in the middle of its body is no failure of ours', async () => {
+    const before = gateway.logged.length
+    const { hostname, port } = new URL(gateway.url)
+    const socket = connect(Number(port), hostname)
+    await once(socket, 'connect')
+    const head = `POST /login HTTP/1.1\r\n${host()}\r\nContent-Type: application/json\r\n`
+    await new Promise((sent) => socket.write(`${head}Content-Length: 9\r\n\r\n{`, sent))
+    await gateway.fetch('/health/live')
+    socket.destroy()
+    await once(socket, 'close')
+    await gateway.fetch('/health/live')
+    expect(gateway.logged.slice(before)).toEqual([])
   })
 
   it('cannot smuggle a second body length', async () => {
