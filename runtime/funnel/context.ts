@@ -9,7 +9,7 @@ import type { Mandate } from '../core/mandate.ts'
 import type { Merchants } from '../core/merchants.ts'
 import type { RunRecord, RunState } from '../core/records.ts'
 import type { Clock } from '../core/time.ts'
-import type { Gate } from './gate.ts'
+import type { Places } from './places.ts'
 
 export interface FunnelBounds {
   /** Purchases under way at once in one run, from the first search to the end of the payment. */
@@ -85,8 +85,8 @@ export interface Walk extends Omit<FunnelDeps, 'bounds'> {
   readonly mandate: Mandate
   /** Aborted when this process stops walking; the run goes on elsewhere or later. */
   readonly signal: AbortSignal
-  /** How many purchases may be under way. */
-  readonly gate: Gate
+  /** One for each purchase that may be under way. */
+  readonly places: Places
   /**
    * Resolves when the run's feed moves, or after `ms`, or at once when the walk is stopped. Within a purchase it
    * leaves the purchase's place to another meanwhile.

@@ -4,16 +4,15 @@
  * through the gateway's door with the node's own proof. A walk may be killed at any instant; resumed, it goes on from
  * what is written, asks no model again and pays nothing twice.
  */
-
 import { Fault } from '../core/errors.ts'
 import type { RunId } from '../core/ids.ts'
 import { parseJws } from '../core/jws.ts'
-import { LIMITS } from '../core/limits.ts'
 import { mandateSchema } from '../core/mandate.ts'
 import type { NodeRecord, RunRecord } from '../core/records.ts'
+import { everyRun } from '../ledger/reads.ts'
 import { BOUNDS, type FunnelDeps, type Walk } from './context.ts'
-import { Gate } from './gate.ts'
 import { closeNode } from './nodes.ts'
+import { Places } from './places.ts'
 import { reasonOf } from './reason.ts'
 import { NOTHING, resolved, type WalkResult } from './results.ts'
 import { walkPlanner } from './walk.ts'
@@ -50,7 +49,7 @@ export function createFunnel(deps: FunnelDeps): Funnel {
     start,
     resume: async () => {
       let started = 0
-      for await (const run of allRuns(deps)) {
+      for await (const run of everyRun(deps.ledger)) {
         if (isOver(run)) continue
         start(run)
         started += 1
@@ -65,16 +64,6 @@ export function createFunnel(deps: FunnelDeps): Funnel {
       stop.abort()
       await Promise.all(walks.values())
     },
-  }
-}
-
-async function* allRuns({ ledger }: FunnelDeps): AsyncGenerator<RunRecord> {
-  const limit = LIMITS.pageItems
-  for (let after: string | undefined; ; ) {
-    const page = await ledger.runs(after === undefined ? { limit } : { after, limit })
-    yield* page
-    after = page.at(-1)?.id
-    if (page.length < limit) return
   }
 }
 
@@ -104,7 +93,7 @@ function newWalk(deps: FunnelDeps, run: RunRecord, signal: AbortSignal): Walk {
     run,
     mandate: mandateSchema.parse(parseJws(run.mandate, 'mandate+jwt')?.claims),
     signal,
-    gate: new Gate(bounds.purchases),
+    places: new Places(bounds.purchases),
     change: (ms) => feedMoves(deps, run.id, ms, signal),
     used: { calls: 0, tokens: 0 },
   }

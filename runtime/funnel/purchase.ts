@@ -167,7 +167,7 @@ async function payFor(
   const end = await endOf(walk, leaf, offer)
   if (end.kind === 'settled') {
     const delivery = { ...offer, receipt: end.receipt }
-    await walk.gate.rest(() => deliver(walk, leaf, delivery))
+    await walk.places.lend(() => deliver(walk, leaf, delivery))
   }
   await closeNode(walk, leaf.id)
   return end.kind === 'settled' ? end : asRecorded(walk, leaf, what, end)

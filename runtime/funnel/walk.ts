@@ -201,9 +201,9 @@ async function carryOut(
   return bounded(walk, async () => {
     if (part.kind === 'purchase') {
       const { need } = part
-      const { gate, change } = walk
-      const resting: Walk = { ...walk, change: (ms) => gate.rest(() => change(ms)) }
-      return gate.hold(() => purchase(resting, node, { step, label, need, ceiling }))
+      const { places, change } = walk
+      const resting: Walk = { ...walk, change: (ms) => places.lend(() => change(ms)) }
+      return places.take(() => purchase(resting, node, { step, label, need, ceiling }))
     }
     const child = await makeChild(walk, node, { step, kind: 'planner', label, ceiling, nodes })
     const result = await walkPlanner(walk, child, part.task)

@@ -1,5 +1,5 @@
-/** A counting gate: at most `room` holders at once, the others wait in order. */
-export class Gate {
+/** Places for purchases under way: at most `room` are taken at once, the others wait in order. */
+export class Places {
   #room: number
   readonly #waiting: (() => void)[] = []
 
@@ -7,7 +7,7 @@ export class Gate {
     this.#room = room
   }
 
-  async hold<T>(work: () => Promise<T>): Promise<T> {
+  async take<T>(work: () => Promise<T>): Promise<T> {
     await this.#enter()
     try {
       return await work()
@@ -16,8 +16,8 @@ export class Gate {
     }
   }
 
-  /** For a holder that waits for somebody else: lets another in meanwhile, and has its place again afterwards. */
-  async rest<T>(wait: () => Promise<T>): Promise<T> {
+  /** For work that waits for somebody else: lets another have its place meanwhile, and has one again afterwards. */
+  async lend<T>(wait: () => Promise<T>): Promise<T> {
     this.#leave()
     try {
       return await wait()
