@@ -12,9 +12,9 @@ import type { Merchants } from '../core/merchants.ts'
 import type { Rail } from '../core/rail.ts'
 import type { Clock } from '../core/time.ts'
 import { type Bindings, bindingsOf, type Payee } from './bindings.ts'
-import { type RefusalCounts, refusalCounts } from './counts.ts'
 import type { Principal, Trust } from './mandates.ts'
 import { assertNine, CHECK_LIST, type Check } from './pipeline.ts'
+import { type RefusalCounts, refusalCounts } from './refusal-counts.ts'
 
 /** The operator's configuration, as far as the gateway needs it. */
 export interface GatewayFacts {
