@@ -31,6 +31,7 @@ import { createGateway, type Gateway } from './gateway/gateway.ts'
 import { createMerchants } from './gateway/merchants.ts'
 import type { Check } from './gateway/pipeline.ts'
 import { createReconciler, type ReconcileDelays, type Reconciler } from './gateway/reconcile.ts'
+import { repeat } from './gateway/timers.ts'
 import { inProcess } from './http/in-process.ts'
 import { createInterface } from './http/interface.ts'
 import type { LoginCode } from './http/operators.ts'
@@ -131,9 +132,10 @@ export async function compose(options: ComposeOptions): Promise<Headgate> {
     if (!overrides.manual) {
       reconciler.start()
       closing.push(() => reconciler.close())
-      closing.push(every(config.reconcile.sweepMs, log, async () => void (await gateway.sweep())))
+      const failed = (error: unknown) => log(failureEntry('background', error))
+      closing.push(repeat(config.reconcile.sweepMs, () => gateway.sweep(), failed))
       closing.push(() => gateway.flushCounts())
-      closing.push(every(COUNTS_MS, log, () => gateway.flushCounts()))
+      closing.push(repeat(COUNTS_MS, () => gateway.flushCounts(), failed))
     }
     const all = { ...options, ...parts, gateway, reconciler, signer, log, closing }
     const served = await serve(all)
@@ -223,27 +225,6 @@ const failureEntry = (code: string, error: unknown): LogEntry => ({
   code: error instanceof Fault ? error.code : code,
   message: error instanceof Error ? error.message : 'failed',
 })
-
-/** Repeats work with a pause between, one at a time; what fails is logged and tried again. Returns how to end it. */
-function every(ms: number, log: Log, work: () => Promise<void>): () => Promise<void> {
-  let isOpen = true
-  let timer: NodeJS.Timeout | undefined
-  let underWay: Promise<void> = Promise.resolve()
-  const next = () => {
-    if (!isOpen) return
-    timer = setTimeout(() => {
-      underWay = work()
-        .catch((error) => log(failureEntry('background', error)))
-        .then(next)
-    }, ms)
-  }
-  next()
-  return async () => {
-    isOpen = false
-    clearTimeout(timer)
-    await underWay
-  }
-}
 
 interface ToServe extends ComposeOptions, Parts {
   readonly gateway: Gateway

@@ -4,8 +4,8 @@
  */
 import type { RailOutcome } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
-import { within } from './deadline.ts'
 import type { Gate } from './gate.ts'
+import { within } from './timers.ts'
 
 /** True if this attempt, and so no other, may call the rail, and still in time. */
 export function mayCallRail(gate: Gate, payment: PaymentRecord, nonce: string): boolean {

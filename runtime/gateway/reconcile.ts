@@ -9,9 +9,9 @@ import { LIMITS } from '../core/limits.ts'
 import type { Rail, RailLookup } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
-import { within } from './deadline.ts'
 import type { Alarm } from './gate.ts'
 import { recordOutcome } from './outcome.ts'
+import { repeat, within } from './timers.ts'
 
 /** All but `everyMs` protect money; shorter ones are for tests that control rail and clock. */
 export interface ReconcileDelays {
@@ -62,26 +62,17 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
     everyMs: 5_000,
     ...deps.delays,
   }
-  let timer: NodeJS.Timeout | undefined
-  let isOpen = true
-  let underWay: Promise<unknown> = Promise.resolve()
-  const next = () => {
-    if (!isOpen) return
-    timer = setTimeout(() => {
-      underWay = round(deps, delays).then(next, (error: unknown) => {
-        deps.onError?.(error)
-        next()
-      })
-    }, delays.everyMs)
-  }
+  let end: (() => Promise<void>) | undefined
   return {
     runOnce: () => round(deps, delays),
-    start: next,
-    close: async () => {
-      isOpen = false
-      clearTimeout(timer)
-      await underWay
+    start: () => {
+      end ??= repeat(
+        delays.everyMs,
+        () => round(deps, delays),
+        (error) => deps.onError?.(error),
+      )
     },
+    close: async () => end?.(),
   }
 }
 

@@ -3,8 +3,10 @@
  * one transaction judges the standing once more and makes the payment submitted. Whatever stands in the way gives
  * the money back first and is recorded after.
  */
+import { z } from 'zod'
 import { type Denial, deny } from '../core/codes.ts'
 import { Fault } from '../core/errors.ts'
+import type { Monitor, MonitorAnswer, PaymentFacts } from '../core/judges.ts'
 import type { LedgerRefusal } from '../core/ledger.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
@@ -12,10 +14,10 @@ import { type Answer, inFlightAnswer } from './answers.ts'
 import type { Facts } from './facts.ts'
 import type { Gate } from './gate.ts'
 import type { Caller } from './identify.ts'
-import { askMonitor } from './monitor.ts'
 import { type Purchase, whatExpired } from './purchase.ts'
 import { refusePayment, secondRecord } from './refuse.ts'
 import { answerOf, isAnswered } from './replay.ts'
+import { within } from './timers.ts'
 import { unexpected } from './unexpected.ts'
 
 export type Submitted = { readonly payment: PaymentRecord } | { readonly answer: Answer }
@@ -50,6 +52,32 @@ export async function monitorThenSubmit(
   const denial = stopped(result.code, purchase)
   if (denial === undefined) return { answer: await overtaken(gate, caller, purchase) }
   return { answer: await giveBack(gate, caller, purchase, trial.refuse(denial)) }
+}
+
+/** Whatever is not exactly one of these, in time, is `unavailable`. */
+const answerSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('allow') }),
+  z.strictObject({ kind: z.literal('object') }),
+  z.strictObject({ kind: z.literal('unavailable'), why: z.string() }),
+])
+
+/** Never throws and never takes longer than `ms`. */
+async function askMonitor(
+  monitor: Monitor,
+  facts: PaymentFacts,
+  ms: number,
+): Promise<MonitorAnswer> {
+  const stop = new AbortController()
+  try {
+    const answer = await within(monitor.judge(facts, stop.signal), ms)
+    if (answer === 'late') return { kind: 'unavailable', why: 'late' }
+    const parsed = answerSchema.safeParse(answer)
+    return parsed.success ? parsed.data : { kind: 'unavailable', why: 'malformed' }
+  } catch {
+    return { kind: 'unavailable', why: 'failed' }
+  } finally {
+    stop.abort()
+  }
 }
 
 /** What stopped the submit; undefined when another attempt was simply faster. */
