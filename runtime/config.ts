@@ -91,9 +91,8 @@ const listenSchema = z
 const timingsSchema = z.strictObject({
   /** How often unanswered payments are asked about at the rail. */
   everyMs: milliseconds(50, 3_600_000).default(5_000),
-  /** How often expired nodes are closed and checkpoints considered. */
+  /** How often expired nodes are closed. */
   sweepMs: milliseconds(50, 3_600_000).default(5_000),
-  checkpointMs: milliseconds(100, 3_600_000).default(60_000),
 })
 
 const fileSchema = z.strictObject({
@@ -139,6 +138,8 @@ export interface Environment {
   /** Address of a running gateway, for the command line. */
   readonly url?: string
   readonly noColour: boolean
+  /** Started by a script of npm, through a shell that passes no signal on. */
+  readonly underNpm: boolean
   readonly secrets: { readonly [name in SecretName]?: Secret }
 }
 
@@ -162,6 +163,7 @@ export function readEnvironment(variables: Variables = process.env): Environment
     ...(configFile === undefined ? {} : { configFile }),
     ...(url === undefined ? {} : { url }),
     noColour: text('NO_COLOR') !== undefined,
+    underNpm: text('npm_lifecycle_event') !== undefined,
     secrets,
   }
 }

@@ -3,13 +3,16 @@ import { createInterface } from 'node:readline/promises'
 import { EXIT } from './cli/failure.ts'
 import type { Io } from './cli/io.ts'
 import { failureOf, runCli } from './cli/program.ts'
-import { readEnvironment } from './config.ts'
+import { type Environment, readEnvironment } from './config.ts'
 import { systemClock } from './core/clock.ts'
 
 /** How long a command may take to put things away after a signal, before a second look. */
 const GRACE_MS = 20_000
 
-function interruptible(): AbortSignal {
+/** How often a process under npm looks whether the shell between them is still there. */
+const PARENT_MS = 1_000
+
+function interruptible({ underNpm }: Environment): AbortSignal {
   const controller = new AbortController()
   const stop = () => {
     if (controller.signal.aborted) return
@@ -23,6 +26,8 @@ function interruptible(): AbortSignal {
   process.on('SIGINT', insist).on('SIGTERM', insist)
   // Started by a parent with an IPC channel: do not outlive it.
   process.once('disconnect', stop)
+  const parent = process.ppid
+  if (underNpm) setInterval(() => process.ppid !== parent && stop(), PARENT_MS).unref()
   return controller.signal
 }
 
@@ -41,7 +46,7 @@ async function ask(question: string, signal: AbortSignal): Promise<string | unde
 function createIo(): Io {
   const { stdout, stderr } = process
   const environment = readEnvironment()
-  const signal = interruptible()
+  const signal = interruptible(environment)
   return {
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
