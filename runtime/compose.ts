@@ -53,7 +53,7 @@ export interface GatewaySecrets {
   readonly root: { readonly id: number; readonly key: KeyObject }
   /** Holder keys of the runtime's own nodes derive from it. */
   readonly runtimeSecret: Uint8Array
-  /** Signs receipts, seals and checkpoints. */
+  /** Signs receipts and seals. */
   readonly signing: { readonly kid: string; readonly key: KeyObject }
   readonly operatorToken: Secret
 }

@@ -22,7 +22,7 @@ export interface RouteDeps {
   readonly views: Views
   readonly operators: Operators
   readonly signer: GatewaySigner
-  /** Keys that receipts, seals and checkpoints verify under. */
+  /** Keys that receipts and seals verify under. */
   readonly publicKeys: readonly PublicJwk[]
   /** The public origin of this gateway. */
   readonly url: string

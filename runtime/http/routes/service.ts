@@ -132,7 +132,7 @@ export function auditRoutes(deps: RouteDeps): Route[] {
       method: 'GET',
       path: '/.well-known/jwks.json',
       who: ['public'],
-      summary: 'Keys that receipts, seals and checkpoints verify under.',
+      summary: 'Keys that receipts and seals verify under.',
       answers: { 200: jwksSchema },
       handle: async () => ok({ keys: publicKeys }),
     }),
@@ -158,6 +158,8 @@ async function settledPayment(
 
 export function serviceRoutes(deps: RouteDeps): Route[] {
   const { demo } = deps
+  // Anyone may ask, and writing it costs as much as many payments: it is written once.
+  let described: ReturnType<typeof openApi> | undefined
   return [
     route({
       method: 'GET',
@@ -199,7 +201,10 @@ export function serviceRoutes(deps: RouteDeps): Route[] {
       who: ['public'],
       summary: 'This interface, described.',
       answers: { 200: z.looseObject({}) },
-      handle: async () => ok(openApi(deps.table(), deps.url)),
+      handle: async () => {
+        described ??= openApi(deps.table(), deps.url)
+        return ok(described)
+      },
     }),
     route({
       method: 'POST',
