@@ -1,4 +1,5 @@
 /** How many: digits, words, dozens, pairs, measures; a vague word is a problem, because money hangs on it. */
+import { LIMITS } from '../../runtime/core/limits.ts'
 import { COUNT_UNITS, PAIRED, SPEC_UNITS, WHOLE_MEASURES } from './lexicon.ts'
 import { readDecimal, wordNumberAt } from './numbers.ts'
 import { phraseAt, phrases } from './phrases.ts'
@@ -15,8 +16,6 @@ export type QuantityFound =
       readonly measure?: string
     }
   | { readonly kind: 'problem'; readonly sentence: string }
-
-export const MOST_QUANTITY = 1_000_000
 
 const VAGUE = phrases(
   `some, several, a few, few, many, enough, plenty of, lots of, a lot of, a number of, a bunch of, various, multiple, a set number of,
@@ -95,8 +94,8 @@ function counted(
   if (isRange(tokens, next)) {
     return { kind: 'problem', sentence: `"${said}" gives a range: write one number` }
   }
-  if (n < 1 || n > MOST_QUANTITY) {
-    const sentence = `"${said}" is not a number of things that can be bought: write 1 to ${MOST_QUANTITY}`
+  if (n < 1 || n > LIMITS.quantity) {
+    const sentence = `"${said}" is not a number of things that can be bought: write 1 to ${LIMITS.quantity}`
     return { kind: 'problem', sentence }
   }
   const ofPairs = phraseAt(tokens, next, PAIRS_OF)

@@ -2,12 +2,13 @@
  * Reads sentences and rows into lines, one after the other: later words may limit, count, part or take back what
  * earlier ones named. What cannot be read safely becomes a problem in words; nothing about money is guessed.
  */
+import { LIMITS } from '../../runtime/core/limits.ts'
 import type { Currency, Minor } from '../../runtime/core/money.ts'
 import { addWish, applyLimit, type Draft, least, partOff } from './drafts.ts'
 import { isNoise, type Lead, leadAt } from './leads.ts'
 import { wordNumberAt } from './numbers.ts'
 import { phraseAt, phrases } from './phrases.ts'
-import { MOST_QUANTITY, quantityAt } from './quantities.ts'
+import { quantityAt } from './quantities.ts'
 import {
   alternatives,
   areQualities,
@@ -205,8 +206,8 @@ export class Reader {
   }
 
   private count(line: Draft, n: number): void {
-    if (n < 1 || n > MOST_QUANTITY) {
-      this.problem(`"${line.text}" needs a number from 1 to ${MOST_QUANTITY}`)
+    if (n < 1 || n > LIMITS.quantity) {
+      this.problem(`"${line.text}" needs a number from 1 to ${LIMITS.quantity}`)
     } else if (line.isCounted && line.quantity !== n) {
       this.problem(`"${line.text}" has two numbers, ${line.quantity} and ${n}: keep one`)
     } else {

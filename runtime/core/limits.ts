@@ -14,6 +14,8 @@ export const LIMITS = {
   payees: 32,
   /** Lines of one quote. */
   quoteLines: 64,
+  /** Pieces of one line: more is a mistake in units, and with it a line's sum might not be a safe integer. */
+  quantity: 1_000_000,
   /** Characters of a task in words. */
   taskChars: 8_000,
   /** Characters of any title that a merchant or planner gives. */

@@ -7,7 +7,7 @@ const wordsSchema = z.string().min(1).max(LIMITS.titleChars)
 
 export const needSchema = z.strictObject({
   text: wordsSchema,
-  quantity: z.number().int().min(1).max(1_000_000),
+  quantity: z.number().int().min(1).max(LIMITS.quantity),
   maxUnit: positiveMinorSchema.exactOptional(),
   maxTotal: positiveMinorSchema.exactOptional(),
   prefer: z.array(wordsSchema).max(20),

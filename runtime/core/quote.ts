@@ -10,7 +10,7 @@ import { secondsSchema } from './time.ts'
 const lineSchema = z.strictObject({
   sku: identifierSchema,
   title: z.string().min(1).max(LIMITS.titleChars),
-  quantity: z.number().int().min(1).max(1_000_000),
+  quantity: z.number().int().min(1).max(LIMITS.quantity),
   unitAmount: positiveMinorSchema,
 })
 

@@ -31,7 +31,10 @@ export const quoteBody = z.strictObject({
   merchant: identifierSchema,
   lines: z
     .array(
-      z.strictObject({ sku: identifierSchema, quantity: z.number().int().min(1).max(1_000_000) }),
+      z.strictObject({
+        sku: identifierSchema,
+        quantity: z.number().int().min(1).max(LIMITS.quantity),
+      }),
     )
     .min(1)
     .max(LIMITS.quoteLines),
