@@ -36,7 +36,6 @@ export type LedgerRefusal =
   | 'proofs_full'
   | 'quote_spent'
   | 'counter'
-  | 'hold_open'
   | 'hold_limit'
   | 'stale'
 

@@ -85,7 +85,6 @@ function splitReason(code: LedgerRefusal): string {
     case 'proofs_full':
     case 'quote_spent':
     case 'counter':
-    case 'hold_open':
     case 'hold_limit':
     case 'stale':
       throw new Fault('internal', `a split was refused: ${code}`)

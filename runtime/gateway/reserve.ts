@@ -25,6 +25,7 @@ interface ToReserve {
   readonly submitNonce?: string
 }
 
+/** Reserves, or says why not; the proof is used up only by a reservation. Throws Fault. */
 export async function reserve(
   gate: Gate,
   caller: Caller<unknown>,
@@ -86,7 +87,6 @@ function reservedOf(
     case 'node_limit':
     case 'fan_out':
     case 'proofs_full':
-    case 'hold_open':
     case 'hold_limit':
       throw unexpected('reserve', result.code)
   }

@@ -160,7 +160,6 @@ function ledgerProblem(code: LedgerRefusal): ProblemCode {
       return 'not_found'
     case 'conflict':
     case 'stale':
-    case 'hold_open':
     case 'quote_spent':
     case 'proof_replayed':
       return 'conflict'
