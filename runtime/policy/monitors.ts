@@ -7,9 +7,6 @@ import { identifierSchema } from '../core/ids.ts'
 import type { Monitor, MonitorAnswer, PaymentFacts } from '../core/judges.ts'
 import { minorSchema } from '../core/money.ts'
 
-/** No monitor: check 9 does not apply, and a reservation and its submit are one transaction. */
-export const noMonitor: Monitor | undefined = undefined
-
 const stepSchema = z.strictObject({
   /** Every given field must match; none given matches everything. */
   when: z

@@ -6,7 +6,6 @@ import type { PaymentRecord } from '../../runtime/core/records.ts'
 import { assemble } from '../../runtime/gateway/gate.ts'
 import { mayCallRail } from '../../runtime/gateway/rail.ts'
 import { createReconciler, type Reconciler } from '../../runtime/gateway/reconcile.ts'
-import { noMonitor } from '../../runtime/policy/monitors.ts'
 import { bodyOf, brief, type Leaf, settledFor, World } from './world.ts'
 
 async function ready(): Promise<{ world: World; leaf: Leaf; reconciler: Reconciler }> {
@@ -273,7 +272,7 @@ describe('reconciling', () => {
     world.rebuild({ monitor: { judge } })
     const slow = world.pay(leaf)
     while ((await world.ledger.payments({ limit: 1 })).length === 0) await Promise.resolve()
-    world.rebuild({ monitor: noMonitor })
+    world.rebuild({ monitor: undefined })
     world.clock.advance(60)
     await reconciler.runOnce()
     expect((await world.onlyPayment()).state).toBe('reserved')
