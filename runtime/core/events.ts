@@ -38,9 +38,9 @@ export const EVENT_WORD = /^[A-Za-z0-9_.:/+=-]{1,128}$/
 export const eventWord = (text: string): string =>
   EVENT_WORD.test(text) ? text : `sha256:${sha256(text)}`
 
-/** A reason of our own (`[a-z0-9_]`), or `other`. */
-export const eventReason = (reason: string): string =>
-  /^[a-z0-9_]{1,60}$/.test(reason) ? reason : 'other'
+/** A reason of our own (`[a-z0-9_]`); anything else, such as a rail's sentence, gives way to `otherwise`. */
+export const eventReason = (reason: string, otherwise = 'other'): string =>
+  /^[a-z0-9_]{1,60}$/.test(reason) ? reason : otherwise
 
 const word = z.string().regex(EVENT_WORD)
 const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)

@@ -2,6 +2,7 @@
  * Writing down what the rail said of a payment. Only the rail's own definite word settles or releases; less than was
  * asked returns the rest, more or another currency is never clipped but kept as unknown, with an alarm.
  */
+import { eventReason } from '../core/events.ts'
 import type { PaymentId } from '../core/ids.ts'
 import type { Ledger } from '../core/ledger.ts'
 import type { RailOutcome } from '../core/rail.ts'
@@ -36,11 +37,14 @@ export async function recordOutcome(
     }
     case 'declined':
     case 'notSent': {
-      const reason = reasonOf(outcome.reason, outcome.kind === 'declined' ? 'declined' : 'not_sent')
+      const reason = eventReason(
+        outcome.reason,
+        outcome.kind === 'declined' ? 'declined' : 'not_sent',
+      )
       return ended(ledger, id, 'release', { payment: id, from: 'submitted', reason, now })
     }
     case 'unknown': {
-      const reason = reasonOf(outcome.reason, 'unknown')
+      const reason = eventReason(outcome.reason, 'unknown')
       // An adapter that sees other money than was asked calls it unknown; a person must see that too, once.
       const isOdd = reason === 'amount_differs' && payment.state !== 'unknown'
       if (isOdd) deps.onAlarm?.({ kind: 'rail_amount', payment: id })
@@ -48,10 +52,6 @@ export async function recordOutcome(
     }
   }
 }
-
-/** A rail's sentences stay out of records that people and agents read; a word of the documented form may enter. */
-const reasonOf = (reason: string, otherwise: string): string =>
-  /^[a-z0-9_]{1,60}$/.test(reason) ? reason : otherwise
 
 function oddity(
   payment: PaymentRecord,
