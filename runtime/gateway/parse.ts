@@ -10,7 +10,8 @@ import type { AgentRequest, Parsed, RawRequest, ShapeCode } from './attempt.ts'
 /** RFC 9449 section 7.1: `DPoP`, one space, one token; Biscuit's text is base64url, padding allowed. */
 const AUTHORIZATION = /^DPoP ([A-Za-z0-9_-]+={0,2})$/i
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
-const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?$/i
+/** The one media type of a body (RFC 8259), its charset named or not. */
+export const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?$/i
 /** A second door for a credential, or for another reading of the same body. */
 const CREDENTIAL_NAME = /token|authorization|dpop/i
 

@@ -12,6 +12,7 @@ import { Fault } from '../core/errors.ts'
 import { parseJson } from '../core/json.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { RawRequest } from '../gateway/attempt.ts'
+import { JSON_TYPE } from '../gateway/parse.ts'
 import { type Access, authorise } from './access.ts'
 import { checkHost, headerValues } from './hosts.ts'
 import type { Operators } from './operators.ts'
@@ -154,8 +155,6 @@ function addRoute(app: FastifyInstance, route: Route, options: ServerOptions): v
 
 const isTooLarge = (error: Error & { code?: string }): boolean =>
   error.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
-
-const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?$/i
 
 /** JSON as it is: no page of another origin can send that type unasked, and no small body grows past the limit. */
 function checkType(request: FastifyRequest): void {
