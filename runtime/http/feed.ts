@@ -5,10 +5,9 @@
  */
 import type { RunId } from '../core/ids.ts'
 import type { Ledger } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
 import type { FeedEntry } from '../core/records.ts'
 import type { Fact } from '../core/wire.ts'
-
-const PAGE = 200
 
 /** One reader of the live end. `push` must not throw and must not wait. */
 export interface FeedReader {
@@ -89,7 +88,7 @@ export function createFeeds(ledger: Ledger): Feeds {
     try {
       for (;;) {
         const announced = tailer.announced
-        const entries = await ledger.feed(run, tailer.position, PAGE)
+        const entries = await ledger.feed(run, tailer.position, LIMITS.pageItems)
         for (const entry of entries) {
           const text = factText(entry)
           tailer.position = entry.position
@@ -115,7 +114,7 @@ export function createFeeds(ledger: Ledger): Feeds {
   return {
     head: async (run) => tailers.get(run)?.position ?? (await findHead(ledger, run)),
     page: async (run, after) => {
-      const entries = await ledger.feed(run, after, PAGE)
+      const entries = await ledger.feed(run, after, LIMITS.pageItems)
       return entries.map((entry) => ({ position: entry.position, text: factText(entry) }))
     },
     join: (run, position, reader) => {

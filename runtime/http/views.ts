@@ -2,14 +2,12 @@
 import type { NodeId, RunId } from '../core/ids.ts'
 import { parseJws } from '../core/jws.ts'
 import type { Ledger, NodeState } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
 import { type Mandate, mandateSchema } from '../core/mandate.ts'
 import type { Minor } from '../core/money.ts'
 import type { HoldRecord, RunRecord } from '../core/records.ts'
 import type { HoldView, NodeView, RunDetail, RunView } from '../core/wire.ts'
 import type { Feeds } from './feed.ts'
-
-/** Holds of one page; the ledger keeps the open ones of a run below this. */
-const HOLDS = 200
 
 export interface Views {
   run(record: RunRecord): Promise<RunView>
@@ -28,7 +26,7 @@ export function createViews(options: {
   const { ledger, feeds } = options
 
   const runView = async (record: RunRecord, tree: readonly NodeState[]): Promise<RunView> => {
-    const open = await ledger.holds({ run: record.id, states: ['open'], limit: HOLDS })
+    const open = await ledger.holds({ run: record.id, states: ['open'], limit: LIMITS.pageItems })
     const gateway = await ledger.standing('gateway')
     return viewOfRun(record, tree, { heldCount: open.length, frozen: gateway.state === 'frozen' })
   }
@@ -44,7 +42,7 @@ export function createViews(options: {
       const position = await feeds.head(record.id)
       const tree = (await ledger.tree(record.id)).filter(({ node }) => node.path.includes(top))
       const ids = new Set(tree.map(({ node }) => node.id))
-      const open = await ledger.holds({ run: record.id, states: ['open'], limit: HOLDS })
+      const open = await ledger.holds({ run: record.id, states: ['open'], limit: LIMITS.pageItems })
       const heldCount = open.filter(({ node }) => ids.has(node)).length
       const whole = viewOfRun(record, tree, { heldCount, frozen: false })
       const run = top === record.root ? whole : narrowed(whole, tree[0])
