@@ -3,6 +3,7 @@
  * are contiguous and that each hash is that of its text, and ends when the caller is done or the signal fires.
  */
 import { setTimeout as wait } from 'node:timers/promises'
+import { z } from 'zod'
 import { eventHash } from '../core/events.ts'
 import type { RunId } from '../core/ids.ts'
 import { parseJson } from '../core/json.ts'
@@ -20,6 +21,8 @@ export type Followed =
   | { readonly kind: 'fact'; readonly fact: Fact }
   /** Nothing new now, as of this head; comes at once on connecting and then with each heartbeat. */
   | { readonly kind: 'beat'; readonly head: number }
+
+const beatSchema = z.object({ head: z.int() })
 
 const PAUSE_MS = 500
 const ATTEMPTS = 20
@@ -53,8 +56,7 @@ export async function* follow(
 
 function read({ event, data }: Message, position: number): Followed | 'again' | undefined {
   if (event === 'hb') {
-    const { head } = parseJson(data) as { head: number }
-    return { kind: 'beat', head }
+    return { kind: 'beat', head: beatSchema.parse(parseJson(data)).head }
   }
   if (event === 'bye') return 'again'
   if (event === 'reset') throw new Failure('refused', 'the feed has no such position')
