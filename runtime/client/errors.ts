@@ -45,10 +45,7 @@ export function adviceOf(code: string, status: number): Advice {
 }
 
 /** A problem document as an error; its own advice, where it gives one, is better than ours. */
-export function problemError(
-  problem: Problem & { readonly advice?: Advice | undefined },
-  retryAfterSeconds: number | undefined,
-): ClientError {
+export function problemError(problem: Problem, retryAfterSeconds: number | undefined): ClientError {
   return new ClientError(problem.title, {
     status: problem.status,
     code: problem.code,
