@@ -112,6 +112,10 @@ export interface Headgate {
 /** How often refusals before identity are written down. */
 const COUNTS_MS = 60_000
 
+/**
+ * Starts everything and listens. If a part cannot start, ends those that did and throws what it threw: a Fault such as
+ * `config_invalid` or `store_locked`, or the system's `EADDRINUSE`.
+ */
 export async function compose(options: ComposeOptions): Promise<Headgate> {
   const { config, secrets, overrides = {} } = options
   const log = options.log ?? (() => undefined)

@@ -9,7 +9,6 @@ import type { NodeId, RunId } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import {
-  adviceSchema,
   closedNodeSchema,
   paymentAnswerSchema,
   problemSchema,
@@ -89,8 +88,6 @@ const TIMEOUT_MS = LIMITS.engineMs + LIMITS.monitorMs + LIMITS.railMs + 3_000
 const PAYMENT_STATUSES: readonly number[] = [200, 202, 403, 409]
 const OK_STATUSES: readonly number[] = [200, 201]
 
-const wireProblemSchema = problemSchema.extend({ advice: adviceSchema.optional() })
-
 interface Call<S extends z.ZodType> {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -99,6 +96,7 @@ interface Call<S extends z.ZodType> {
   readonly answer: S
 }
 
+/** A client for one node of one run; it connects only when a call is made. */
 export function createClient(options: ClientOptions): Client {
   const caller = new Caller(options)
   const post = <S extends z.ZodType>(path: string, body: unknown, answer: S) =>
@@ -156,7 +154,7 @@ class Caller {
       if (answer.success) return answer.data
       throw unreadable(status, retryAfterSeconds)
     }
-    const problem = wireProblemSchema.safeParse(readJson(text, status))
+    const problem = problemSchema.safeParse(readJson(text, status))
     if (!problem.success) throw unreadable(status, retryAfterSeconds)
     throw problemError({ ...problem.data, status }, retryAfterSeconds)
   }

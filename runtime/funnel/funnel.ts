@@ -31,6 +31,7 @@ export interface Funnel {
 const isOver = ({ state, seal }: RunRecord): boolean =>
   seal !== undefined || state === 'completed' || state === 'failed' || state === 'cancelled'
 
+/** A funnel that walks nothing yet: `start` one run, or `resume` all that have not ended. */
 export function createFunnel(deps: FunnelDeps): Funnel {
   const stop = new AbortController()
   const walks = new Map<RunId, Promise<void>>()

@@ -49,6 +49,7 @@ const chosenSchema = z.discriminatedUnion('kind', [
 ])
 type Chosen = z.output<typeof chosenSchema>
 
+/** What became of it: one bought, or one part unmet or unsure with the reason. Throws BranchEnded and Fault. */
 export async function purchase(
   walk: Walk,
   planner: NodeRecord,

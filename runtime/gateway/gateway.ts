@@ -64,6 +64,7 @@ export interface Gateway {
   pendingCounts(): ReadonlyMap<string, number>
 }
 
+/** Puts the gateway together. Throws TypeError unless `deps.checks` are nine in their public order. */
 export function createGateway(deps: GatewayDeps): Gateway {
   const gate = assemble(deps)
   return {

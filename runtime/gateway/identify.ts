@@ -49,6 +49,7 @@ interface ToIdentify<Body> {
   ) => Omit<SnapshotRequest, 'node'>
 }
 
+/** Judges checks 1 and 2; a caller that passes comes with all that the later ones read as of one instant. Throws Fault. */
 export async function identify<Body>(
   gate: Gate,
   { operation, parsed, request: asked, also }: ToIdentify<Body>,

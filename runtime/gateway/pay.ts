@@ -1,5 +1,7 @@
 /**
- * One payment, from the request to its receipt, as one page. Invariants: the rail is called only by the attempt whose
+ * One payment, from the request to its receipt, as one page: who asks (checks 1 and 2), the recorded answer if there is
+ * one, checks 3 to 6 on a snapshot, the rules (7), one transaction that reserves (8), the monitor (9), one that submits,
+ * the rail, and one that records its word. Without a monitor the first two transactions are one. Invariants: the rail is called only by the attempt whose
  * nonce is durably stored, after `submitted` was committed, and never inside a transaction; whatever throws is a
  * fault and never a verdict; a fault after the rail was called leaves the payment submitted, for the reconciler.
  */

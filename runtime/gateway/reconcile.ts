@@ -53,6 +53,7 @@ export interface Reconciler {
   close(): Promise<void>
 }
 
+/** Asks nobody until `runOnce` or `start`. */
 export function createReconciler(deps: ReconcileDeps): Reconciler {
   const delays: ReconcileDelays = {
     submitStartMs: LIMITS.submitStartMs,

@@ -28,6 +28,7 @@ interface Step {
   readonly nonce: string
 }
 
+/** From reserved to submitted, or the answer of whatever stood in the way. Throws Fault. */
 export async function monitorThenSubmit(
   gate: Gate,
   caller: Caller<unknown>,
