@@ -424,6 +424,17 @@ describe('a held payment over HTTP', () => {
 })
 
 describe('the description of the interface', () => {
+  it('is described once, however often anybody asks', async () => {
+    const route = gateway.headgate.routes.find(({ path }) => path === '/openapi.json')
+    const ask = async () => {
+      const answer = await route?.handle({} as never)
+      return typeof answer === 'object' && 'body' in answer ? answer.body : undefined
+    }
+    const first = await ask()
+    expect(first).toMatchObject({ openapi: '3.1.0' })
+    expect(await ask()).toBe(first)
+  })
+
   it('names every route, with the schemas that serve', async () => {
     const document = (await (await gateway.fetch('/openapi.json')).json()) as {
       openapi: string
