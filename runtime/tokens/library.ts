@@ -22,6 +22,16 @@ export async function loadBiscuit(): Promise<Biscuit> {
   }
 }
 
+/** The size of the library's own memory, which its package does not export: read from the instance that it loaded. */
+export async function libraryMemory(): Promise<() => number> {
+  const entry = import.meta.resolve('@biscuit-auth/biscuit-wasm')
+  const instance: { memory: { buffer: ArrayBuffer } } = await import(
+    new URL('./biscuit_bg.wasm', entry).href
+  )
+  const { memory } = instance
+  return () => memory.buffer.byteLength
+}
+
 /**
  * Why a call into the library failed: `format` (not a token under that key), `logic` (a check or policy refused),
  * `run_limit` (one of our limits was reached), `dead` (the instance is broken for good), `odd` (none that we know).

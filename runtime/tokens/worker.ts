@@ -4,28 +4,43 @@
  */
 import { getHeapStatistics } from 'node:v8'
 import { parentPort } from 'node:worker_threads'
-import { loadBiscuit } from './library.ts'
-import type { FromWorker, ToWorker } from './messages.ts'
+import { libraryMemory, loadBiscuit } from './library.ts'
+import type { FromWorker, Setup, ToWorker } from './messages.ts'
+import { createReserve, type Reserve } from './reserve.ts'
 import { createEngine, type Engine, outcomeOf } from './tasks.ts'
-
-/** The library's own memory counts as external. */
-function memoryBytes(): number {
-  const { used_heap_size: heap, external_memory: external } = getHeapStatistics()
-  return heap + external
-}
 
 const port = parentPort
 if (port === null) throw new Error('expected to run as a worker')
 const tell = (message: FromWorker): void => port.postMessage(message)
 
-let engine: Engine | undefined
+interface Running {
+  readonly engine: Engine
+  readonly reserve: Reserve
+  readonly memoryBytes: () => number
+}
+
+async function start(setup: Setup): Promise<Running> {
+  const engine = createEngine(await loadBiscuit(), setup)
+  const libraryBytes = await libraryMemory()
+  const reserve = createReserve(engine.biscuit, libraryBytes)
+  reserve.refill()
+  return {
+    engine,
+    reserve,
+    memoryBytes: () => getHeapStatistics().used_heap_size + libraryBytes(),
+  }
+}
+
+let running: Running | undefined
 
 port.on('message', async (message: ToWorker) => {
   if (message.kind === 'setup') {
-    engine = createEngine(await loadBiscuit(), message)
+    running = await start(message)
     tell({ kind: 'ready' })
-  } else if (engine !== undefined) {
+  } else if (running !== undefined) {
+    const { engine, reserve, memoryBytes } = running
     const outcome = outcomeOf(engine, message.task)
     tell({ kind: 'done', id: message.id, outcome, memoryBytes: memoryBytes() })
+    reserve.refill()
   }
 })
