@@ -64,7 +64,7 @@ export function askStanding(item, verb, { run, currency, changed }) {
       h('p', {}, says),
       facts([
         ['Nodes', String(nodes)],
-        ['Still free there', money(item.sums.free, currency)],
+        ['Still available there', money(item.sums.available, currency)],
         ['Reserved for payments', money(item.sums.reserved, currency)],
       ]),
     ],

@@ -47,7 +47,11 @@ function account({ node, sums }, currency) {
   return [
     h('h3', {}, 'Money, here and below'),
     h('div', { class: 'bar-line' }, bar(sums)),
-    facts([sum('Spent', sums.spent), sum('Reserved', sums.reserved), sum('Free', sums.free)]),
+    facts([
+      sum('Spent', sums.spent),
+      sum('Reserved', sums.reserved),
+      sum('Available', sums.available),
+    ]),
     h('h3', {}, 'Its own account'),
     facts([
       sum('Available', node.available),

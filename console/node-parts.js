@@ -21,12 +21,12 @@ const INDENTED_LEVELS = 9
  * Three segments as wide as their share. The numbers stand beside it, so it is hidden from a screen reader.
  * @param {Sums} sums
  */
-export function bar({ spent, reserved, free }) {
+export function bar({ spent, reserved, available }) {
   const element = h('span', { class: 'bar', 'aria-hidden': 'true' })
   const parts = /** @type {const} */ ([
     ['spent', spent],
     ['reserved', reserved],
-    ['free', free],
+    ['available', available],
   ])
   for (const [name, amount] of parts) {
     if (amount === 0) continue
@@ -136,7 +136,7 @@ export function rowCells(item, isOpen, currency) {
     ),
     sum('spent'),
     sum('reserved'),
-    sum('free'),
+    sum('available'),
     sum('ceiling'),
     cell('checks', ...lastPayment(node, currency)),
     cell('state', badge(item.state.state, item.state.word)),

@@ -27,8 +27,7 @@ const isFinal = (run) => run.finishedAtSeconds !== undefined
 
 /** @param {RunView} run */
 function totals({ currency, ceiling, totals: { spent, reserved, available } }) {
-  const free = available
-  const sums = { spent, reserved, free, ceiling }
+  const sums = { spent, reserved, available, ceiling }
   return [
     h(
       'dl',

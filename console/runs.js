@@ -44,7 +44,12 @@ const HEADINGS = ['Task', 'State', 'Spent', 'Ceiling', 'Held', 'Started']
 /** @param {RunView} run */
 function row(run) {
   const { currency, totals, ceiling } = run
-  const sums = { spent: totals.spent, reserved: totals.reserved, free: totals.available, ceiling }
+  const sums = {
+    spent: totals.spent,
+    reserved: totals.reserved,
+    available: totals.available,
+    ceiling,
+  }
   return h(
     'tr',
     {},

@@ -1,7 +1,7 @@
 /** The run's nodes as a tree of items: order, levels, money rolled up, and the state that a person should read. Pure. */
 
 /** @typedef {import('../runtime/core/wire.ts').NodeView} NodeView */
-/** @typedef {{ spent: number, reserved: number, free: number, ceiling: number }} Sums */
+/** @typedef {{ spent: number, reserved: number, available: number, ceiling: number }} Sums */
 /**
  * @typedef {object} Item
  * @property {NodeView} node
@@ -62,7 +62,7 @@ function newItem(node) {
     siblings: 1,
     children: [],
     parent: undefined,
-    sums: { spent, reserved, free: available, ceiling },
+    sums: { spent, reserved, available, ceiling },
     held: 0,
     state: { state: node.standing, word: node.standing },
   }
@@ -70,14 +70,14 @@ function newItem(node) {
 
 /**
  * A ceiling is available + reserved + spent + allotted, and what is allotted is the children's ceilings: summed over
- * a branch, free + reserved + spent is the ceiling of its top.
+ * a branch, available + reserved + spent is the ceiling of its top.
  * @param {Item} item
  * @param {Item} child
  */
 function rollUp(item, child) {
   item.sums.spent += child.sums.spent
   item.sums.reserved += child.sums.reserved
-  item.sums.free += child.sums.free
+  item.sums.available += child.sums.available
   item.held += child.held
 }
 

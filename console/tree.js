@@ -13,13 +13,13 @@ const COLUMNS = /** @type {const} */ ([
   ['node', 'Node'],
   ['spent', 'Spent'],
   ['reserved', 'Reserved'],
-  ['free', 'Free'],
+  ['available', 'Available'],
   ['ceiling', 'Ceiling'],
   ['checks', 'Last payment: nine checks'],
   ['state', 'State'],
 ])
 const KEYS = 'Arrow keys or h j k l move, open and close; 1 to 9 open to a level; Home and End.'
-const MONEY_COLUMNS = new Set(['spent', 'reserved', 'free', 'ceiling'])
+const MONEY_COLUMNS = new Set(['spent', 'reserved', 'available', 'ceiling'])
 
 /** @param {string} currency */
 const headings = (currency) =>

@@ -58,7 +58,7 @@ export function runLine(style: Style, run: RunView): string {
     `ceiling ${money(run.ceiling)}`,
     `spent ${money(spent)}`,
     `reserved ${money(reserved)}`,
-    `free ${money(available)}`,
+    `available ${money(available)}`,
     ...(run.heldCount > 0 ? [tint(style, 'held', `◆ ${run.heldCount} held`)] : []),
     ...(run.frozen ? [tint(style, 'frozen', '❄ frozen')] : []),
   ].join('   ')
@@ -98,12 +98,12 @@ function nodeLine(style: Style, { node, prefix }: Drawn, run: RunView): string {
     .join('')
   const code = nodeState(node) === 'refused' && node.lastCode ? ` ${node.lastCode}` : ''
   const pay = node.payment && `${money(node.payment.amount)} → ${shown(node.payment.payee, 30)}`
-  const budget =
+  const amounts =
     node.kind === 'looker'
       ? ''
       : (pay ?? `${money(node.spent + node.allotted)} of ${money(node.ceiling)} given or spent`)
   const pad = (text: string, to: number) => text + ' '.repeat(Math.max(0, to - width(text)))
-  return `${pad(cut, LABEL)}  ${pad(state + code, 24)}  ${pad(budget, 44)}  ${cells}`.trimEnd()
+  return `${pad(cut, LABEL)}  ${pad(state + code, 24)}  ${pad(amounts, 44)}  ${cells}`.trimEnd()
 }
 
 /** All lines of a run. With `most`, closed lookers go first and then the tail, with a count of what is not shown. */

@@ -168,7 +168,7 @@ describe.skipIf(!hasChromium)('the console', PATIENT, () => {
     for (const [name, figure] of [
       ['spent', '800.00'],
       ['reserved', '300.00'],
-      ['free', '900.00'],
+      ['available', '900.00'],
       ['ceiling', '2,000.00'],
     ]) {
       expect(await row.locator(`.cell-${name} .figure`).textContent()).toBe(figure)

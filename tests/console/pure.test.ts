@@ -16,7 +16,7 @@ interface Text {
 interface Item {
   readonly node: NodeView
   readonly level: number
-  readonly sums: Record<'spent' | 'reserved' | 'free' | 'ceiling', number>
+  readonly sums: Record<'spent' | 'reserved' | 'available' | 'ceiling', number>
   readonly held: number
   readonly state: { readonly state: string; readonly word: string }
 }
@@ -93,12 +93,12 @@ describe('text of the console', () => {
 describe('the tree of the console', () => {
   it('adds a branch up to the ceiling of its top, at every node', () => {
     for (const { node, sums } of tree().items.values()) {
-      expect(sums.spent + sums.reserved + sums.free).toBe(node.ceiling)
+      expect(sums.spent + sums.reserved + sums.available).toBe(node.ceiling)
     }
     expect(sumsOf('nd_paper')).toEqual({
       spent: 80_000,
       reserved: 30_000,
-      free: 90_000,
+      available: 90_000,
       ceiling: 200_000,
     })
   })
