@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { createFeeds } from '../../runtime/http/feed.ts'
 import type { Operator } from '../../runtime/http/operators.ts'
-import { createStreams } from '../../runtime/http/stream.ts'
+import { createStreams, type Streams } from '../../runtime/http/stream.ts'
 import { fakeFeed, RUN, settle } from './fake-feed.ts'
 
 /** A response whose socket takes something only when the test lets it. */
@@ -37,15 +37,20 @@ class Response extends Writable {
 
 const operator: Operator = { kind: 'token', name: 'token', isStillIn: () => true }
 
+const clock = { nowMs: () => 1_800_000_000_000 }
+
 async function openStream(length: number) {
   const fake = fakeFeed(length)
-  const clock = { nowMs: () => 1_800_000_000_000 }
   const streams = createStreams({ feeds: createFeeds(fake.ledger), clock })
   const raw = new Response()
+  await follow(streams, raw)
+  return { ...fake, streams, raw }
+}
+
+async function follow(streams: Streams, raw: Response): Promise<void> {
   const reply = { getHeaders: () => ({}), hijack: () => undefined, raw }
   await streams.open({ run: RUN, after: 0, operator, reply: reply as unknown as FastifyReply })
   await settle()
-  return { ...fake, streams, raw }
 }
 
 const positions = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
@@ -78,6 +83,27 @@ describe('a reader that does not read', () => {
     await settle()
     expect(state.reads).toBe(reads)
     expect(raw.writableLength).toBeLessThan(200_000)
+  })
+
+  it('that overtook the tailer is given nothing twice', async () => {
+    const fake = fakeFeed(0)
+    const streams = createStreams({ feeds: createFeeds(fake.ledger), clock })
+    const [first, second] = [new Response(), new Response()]
+    for (const raw of [first, second]) raw.stuck = false
+    await follow(streams, first)
+    // The tailer's own read is held up while the second reader catches up by itself.
+    const { promise, resolve } = Promise.withResolvers<void>()
+    fake.state.gate = promise
+    fake.grow(3)
+    fake.state.gate = Promise.resolve()
+    await follow(streams, second)
+    expect(positions(second.taken)).toEqual([1, 2, 3])
+    resolve()
+    await settle()
+    fake.grow(1)
+    await settle()
+    for (const raw of [first, second]) expect(positions(raw.taken)).toEqual([1, 2, 3, 4])
+    streams.closeAll('shutdown')
   })
 
   it('is cut when the server closes, and holds nobody up', async () => {
