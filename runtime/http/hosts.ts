@@ -3,6 +3,7 @@
  * included. It is what stands between a page on the internet and this gateway when a name is rebound to 127.0.0.1;
  * comparing Origin with Host would not, because both are then the attacker's name.
  */
+import type { IncomingMessage } from 'node:http'
 import { HttpProblem } from './problems.ts'
 
 /** Values of a header as it was sent, each occurrence: Node's parsed headers hide a repetition. */
@@ -35,12 +36,18 @@ export function allowedHosts(options: {
   return new Set(hosts.map((host) => host.toLowerCase()))
 }
 
-/** Returns the Host of the request, which is one of ours; throws HttpProblem `host_not_allowed` otherwise. */
-export function checkHost(rawHeaders: readonly string[], allowed: ReadonlySet<string>): string {
+/**
+ * Returns the Host of the request, which is one of ours; throws HttpProblem `host_not_allowed` otherwise. A request
+ * line that names a host itself means that one (RFC 9112 section 3.2.2), so both must be ours.
+ */
+export function checkHost(
+  { rawHeaders, url = '' }: Pick<IncomingMessage, 'rawHeaders' | 'url'>,
+  allowed: ReadonlySet<string>,
+): string {
   const [host, ...others] = headerValues(rawHeaders, 'host')
   const name = host?.toLowerCase()
-  if (name === undefined || others.length > 0 || !allowed.has(name)) {
-    throw new HttpProblem('host_not_allowed')
-  }
+  const target = /^[/*]/.test(url) ? name : URL.parse(url)?.host
+  const isOurs = [name, target].every((each) => each !== undefined && allowed.has(each))
+  if (name === undefined || others.length > 0 || !isOurs) throw new HttpProblem('host_not_allowed')
   return name
 }

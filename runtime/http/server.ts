@@ -80,7 +80,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   })
   app.server.maxConnections = CONNECTIONS
   app.addHook('onRequest', async (request) => {
-    checkHost(request.raw.rawHeaders, options.hosts())
+    checkHost(request.raw, options.hosts())
   })
   await app.register(helmet, {
     contentSecurityPolicy: CSP,
@@ -240,7 +240,7 @@ function refuseAddress(
   { hosts }: ServerOptions,
 ): void {
   try {
-    checkHost(request.raw.rawHeaders, hosts())
+    checkHost(request.raw, hosts())
     sendProblem(reply, error)
   } catch (refused) {
     sendProblem(reply, refused)

@@ -231,6 +231,16 @@ describe('a session', () => {
 describe('the Host header', () => {
   const host = () => new URL(gateway.url).host
 
+  it('is not all that says where a request goes: its first line may', async () => {
+    const own = `Host: ${host()}`
+    const foreign = get('http://rebound.example/health/live', own)
+    expect(statusOf(await exchange(gateway.url, foreign))).toBe(403)
+    const ours = get(`${gateway.url}/health/live`, own)
+    expect(statusOf(await exchange(gateway.url, ours))).toBe(200)
+    const noUrl = get('rebound.example/health/live', own)
+    expect(statusOf(await exchange(gateway.url, noUrl))).toBeGreaterThanOrEqual(400)
+  })
+
   const long = `/runs/${'x'.repeat(2_000)}`
   it.each([
     ...['/', '/runs', '/console/index.html', '/nothing', '/health/live', '/runs/run_x/events'],
