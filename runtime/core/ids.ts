@@ -78,7 +78,11 @@ export const railKeyOf = (payment: PaymentId): string => `hg-${derive('rail', pa
 export const holdIdOf = (payment: PaymentId, digest: Digest): HoldId =>
   `hold_${derive('hold', payment, digest)}`
 
-export const receiptIdOf = (payment: PaymentId): ReceiptId => `rcpt_${derive('receipt', payment)}`
+/** A payment has one receipt, so the two ids differ in their prefix alone, and either leads to the other. */
+export const receiptIdOf = (payment: PaymentId): ReceiptId => `rcpt_${payment.slice('pay_'.length)}`
+
+export const paymentOfReceipt = (receipt: ReceiptId): PaymentId =>
+  `pay_${receipt.slice('rcpt_'.length)}`
 
 /** A fresh unguessable identifier of 128 bits: for `jti`s, nonces and salts. */
 export const freshId = (): string => randomBytes(16).toString('base64url')

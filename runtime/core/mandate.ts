@@ -12,7 +12,9 @@ export const agentSchema = z.strictObject({
   model: z.string().min(1).max(120).optional(),
 })
 
+/** A name of the IANA database; an offset such as `+05:30` is none, and knows nothing of clock changes. */
 const isZone = (zone: string): boolean => {
+  if (!/^[A-Za-z]/.test(zone)) return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: zone })
     return true

@@ -49,6 +49,7 @@ describe('a mandate is rejected, and nothing is stored of it, for', () => {
     ['limits beyond the product’s', { limits: { depth: 17, fanOut: 1, nodes: 1 } }, 'limits'],
     ['a depth of zero', { limits: { depth: 0, fanOut: 1, nodes: 1 } }, 'limits'],
     ['a zone that does not exist', { window: { zone: 'Mars/Base', perDay: 1 } }, 'window'],
+    ['an offset in place of a zone', { window: { zone: '+05:30', perDay: 1 } }, 'window'],
     ['a holder that is no key', { holder: 'short' }, 'holder'],
     ['a jti with a slash', { jti: 'a/b' }, 'jti'],
   ]

@@ -3,10 +3,16 @@ import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { exportLog } from '../../audit/export.ts'
 import { receiptOf } from '../../audit/receipts.ts'
-import { paymentIdSchema, receiptIdOf, receiptIdSchema, runIdSchema } from '../../core/ids.ts'
+import {
+  paymentIdSchema,
+  paymentOfReceipt,
+  type ReceiptId,
+  receiptIdOf,
+  receiptIdSchema,
+  runIdSchema,
+} from '../../core/ids.ts'
 import { jwksSchema } from '../../core/keys.ts'
 import type { Note } from '../../core/ledger.ts'
-import type { PaymentRecord } from '../../core/records.ts'
 import { nowSeconds } from '../../core/time.ts'
 import { receiptViewSchema } from '../../core/wire.ts'
 import { COOKIE } from '../access.ts'
@@ -121,7 +127,8 @@ export function auditRoutes(deps: RouteDeps): Route[] {
       params: z.strictObject({ receipt: z.union([receiptIdSchema, paymentIdSchema]) }),
       answers: { 200: receiptViewSchema },
       handle: async ({ params }) => {
-        const payment = await settledPayment(deps, params.receipt)
+        const id = params.receipt
+        const payment = await ledger.payment(isReceiptId(id) ? paymentOfReceipt(id) : id)
         const run = payment && (await ledger.run(payment.run))
         const receipt = run && receiptOf(run, payment, signer)
         if (receipt === undefined || payment === undefined) throw new HttpProblem('not_found')
@@ -139,21 +146,10 @@ export function auditRoutes(deps: RouteDeps): Route[] {
   ]
 }
 
+const isReceiptId = (id: string): id is ReceiptId => receiptIdSchema.safeParse(id).success
+
 async function* lines(texts: AsyncIterable<string>): AsyncGenerator<string> {
   for await (const text of texts) yield `${text}\n`
-}
-
-const SETTLED = 1_000_000
-
-/** A receipt's id is a digest of its payment's: nobody stores it, so it is looked for. */
-async function settledPayment(
-  { ledger }: RouteDeps,
-  id: string,
-): Promise<PaymentRecord | undefined> {
-  const payment = paymentIdSchema.safeParse(id)
-  if (payment.success) return ledger.payment(payment.data)
-  const settled = await ledger.payments({ states: ['settled'], limit: SETTLED })
-  return settled.find((each) => receiptIdOf(each.id) === id)
 }
 
 export function serviceRoutes(deps: RouteDeps): Route[] {
