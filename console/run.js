@@ -8,7 +8,7 @@ import { Feed } from './live.js'
 import { bar } from './node-parts.js'
 import { button, facts, identifier, pause, slots, time } from './parts.js'
 import { badge } from './shapes.js'
-import { money } from './text.js'
+import { money, oneLine } from './text.js'
 import { Tree } from './tree.js'
 
 /** @typedef {import('../runtime/core/wire.ts').RunView} RunView */
@@ -45,6 +45,10 @@ function totals({ currency, ceiling, totals: { spent, reserved, available } }) {
   ]
 }
 
+/** @param {string} text */
+const lines = (text) =>
+  h('div', {}, ...text.split(/\r?\n/).map((line) => h('div', {}, words(line, 1_000))))
+
 /** @param {RunView} run */
 const mandate = (run) =>
   h(
@@ -52,6 +56,7 @@ const mandate = (run) =>
     {},
     h('summary', {}, 'Mandate and seal'),
     facts([
+      ['Task', lines(run.task)],
       ['Principal', words(run.principal)],
       ['May pay', words(run.payees.join(', '), 1_000)],
       ['Started', time(run.createdAtSeconds)],
@@ -75,7 +80,7 @@ function createSummary(element, changed) {
   return (run, whole) => {
     const { id, task, state, frozen, heldCount, seal, reason } = run
     put('over', id, () => [h('a', { href: '/' }, 'Runs'), ' / ', identifier(id)])
-    put('title', task, () => [h('h1', {}, words(task, 300))])
+    put('title', task, () => [h('h1', {}, words(oneLine(task), 160))])
     put('states', [state, frozen, whole, heldCount, seal, isFinal(run)], () => [
       badge(state),
       frozen && badge('frozen', whole ? 'frozen' : 'frozen in part'),

@@ -5,7 +5,7 @@ import { createCheques } from './holds.js'
 import { bar } from './node-parts.js'
 import { button, time } from './parts.js'
 import { badge } from './shapes.js'
-import { money } from './text.js'
+import { money, oneLine } from './text.js'
 
 /** @typedef {import('../runtime/core/wire.ts').RunView} RunView */
 /** @typedef {import('./shell.js').Shell} Shell */
@@ -53,7 +53,7 @@ function row(run) {
   return h(
     'tr',
     {},
-    h('th', { scope: 'row' }, h('a', { href: `/runs/${run.id}` }, words(run.task, 120))),
+    h('th', { scope: 'row' }, h('a', { href: `/runs/${run.id}` }, words(oneLine(run.task), 120))),
     h(
       'td',
       {},

@@ -30,6 +30,12 @@ const ODD = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Cod
 /** Marks that may stack on one letter before the rest are shown as odd. */
 const MARKS_IN_A_ROW = 3
 
+/**
+ * A text of many lines as one, for a title; what else is odd in it stays to be shown.
+ * @param {string} text
+ */
+export const oneLine = (text) => text.trim().replace(/[ \t]*[\r\n]+[ \t\r\n]*/g, ' ')
+
 /** @param {string} character */
 const codePoint = (character) =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`

@@ -10,6 +10,7 @@ import { CONSOLE_DIR } from '../support/console-stub.ts'
 interface Text {
   money(amount: number, currency: string): string
   plain(text: string, cap?: number): string
+  oneLine(text: string): string
   duration(seconds: number): string
 }
 
@@ -46,6 +47,11 @@ describe('text of the console', () => {
         expect(text.money(amount, currency)).toBe(formatMoney(amount, currency))
       }
     }
+  })
+
+  it('makes one line of many for a title, and hides nothing else that is odd', () => {
+    expect(text.oneLine('Buy:\n\n- a desk \r\n- a chair\n')).toBe('Buy: - a desk - a chair')
+    expect(text.plain(text.oneLine('a\n\u202Eb'))).toBe('a [U+202E]b')
   })
 
   it('guesses no decimal places for a currency that it does not know', () => {
