@@ -88,22 +88,47 @@ function arrange(nodes: readonly NodeView[]): Drawn[] {
 
 const LABEL = 52
 
-function nodeLine(style: Style, { node, prefix }: Drawn, run: RunView): string {
+/** Columns that a label keeps however narrow the terminal is. */
+const LABEL_LEAST = 24
+
+/** Columns for two amounts; the words after them may be cut off. */
+const AMOUNTS = 33
+
+interface Cells {
+  readonly name: string
+  readonly state: string
+  readonly checks: string
+  readonly amounts: string
+}
+
+function cellsOf(style: Style, { node, prefix }: Drawn, run: RunView): Cells {
   const money = (amount: number) => formatMoney(amount, run.currency)
-  const name = `${prefix}${node.kind} ${shown(node.label, 60)}`
-  const cut = [...name].length > LABEL ? `${[...name].slice(0, LABEL - 1).join('')}…` : name
-  const state = stateText(style, nodeState(node))
-  const cells = (node.lastChecks ?? [])
-    .map(({ status }) => tint(style, CELLS[status][1], CELLS[status][0]))
-    .join('')
   const code = nodeState(node) === 'refused' && node.lastCode ? ` ${node.lastCode}` : ''
   const pay = node.payment && `${money(node.payment.amount)} → ${shown(node.payment.payee, 30)}`
-  const amounts =
-    node.kind === 'looker'
-      ? ''
-      : (pay ?? `${money(node.spent + node.allotted)} of ${money(node.ceiling)} given or spent`)
+  const given = `${money(node.spent + node.allotted)} of ${money(node.ceiling)} given or spent`
+  return {
+    name: `${prefix}${node.kind} ${shown(node.label, 60)}`,
+    state: stateText(style, nodeState(node)) + code,
+    checks: (node.lastChecks ?? [])
+      .map(({ status }) => tint(style, CELLS[status][1], CELLS[status][0]))
+      .join(''),
+    amounts: node.kind === 'looker' ? '' : (pay ?? given),
+  }
+}
+
+/** Lines in columns; where the terminal is narrow the labels give way first. */
+function columns(style: Style, rows: readonly Cells[]): string[] {
+  const widest = (of: keyof Cells) => Math.max(0, ...rows.map((row) => width(row[of])))
+  const [state, checks] = [widest('state'), widest('checks')]
+  const room = style.columns - state - checks - Math.min(widest('amounts'), AMOUNTS) - 7
+  const label = Math.min(widest('name'), LABEL, Math.max(LABEL_LEAST, room))
   const pad = (text: string, to: number) => text + ' '.repeat(Math.max(0, to - width(text)))
-  return `${pad(cut, LABEL)}  ${pad(state + code, 24)}  ${pad(amounts, 44)}  ${cells}`.trimEnd()
+  return rows.map((row) => {
+    const name = [...row.name]
+    const cut = name.length > label ? `${name.slice(0, label - 1).join('')}…` : row.name
+    const parts = [pad(cut, label), pad(row.state, state), pad(row.checks, checks), row.amounts]
+    return parts.join('  ').trimEnd()
+  })
 }
 
 /** All lines of a run. With `most`, closed lookers go first and then the tail, with a count of what is not shown. */
@@ -116,7 +141,10 @@ export function treeLines(
   const room = Math.max(1, most - 1)
   const isFull = detail.nodes.length > room
   const nodes = isFull ? detail.nodes.filter((node) => !isDone(node)) : detail.nodes
-  const lines = arrange(nodes).map((drawn) => nodeLine(style, drawn, detail.run))
+  const lines = columns(
+    style,
+    arrange(nodes).map((drawn) => cellsOf(style, drawn, detail.run)),
+  )
   const kept = lines.length > room || isFull ? lines.slice(0, room - 1) : lines
   const hidden = detail.nodes.length - kept.length
   const rest = hidden === 0 ? [] : [tint(style, 'idle', `… and ${hidden} more nodes`)]
