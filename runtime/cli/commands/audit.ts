@@ -3,6 +3,7 @@ import { createWriteStream, existsSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
+import { z } from 'zod'
 import { exportLog } from '../../audit/export.ts'
 import { receiptOf } from '../../audit/receipts.ts'
 import { type AuditVerdict, type VerifyOptions, verifyExport } from '../../audit/verify.ts'
@@ -72,9 +73,13 @@ function verifyCommand(io: Io): Command {
   return withServer(base).action(
     async (file: string | undefined, options: VerifyCommandOptions) => {
       const found = await gather(io, file, options)
-      const verdict = verifyExport(found.lines, withKept(found, options))
-      emit(io, options, verdict, () => verdictText(verdict))
+      const kept = withKept(found, options)
+      const verdict = verifyExport(found.lines, kept)
+      emit(io, options, verdict, () => verdictText(verdict, kept))
       if (!verdict.ok) throw new Failure('no', 'the log is broken')
+      if (file !== undefined && verdict.events === 0) {
+        throw new Failure('no', 'there is no event in it, so nothing was verified')
+      }
     },
   )
 }
@@ -157,9 +162,13 @@ function tryJson(text: string): unknown {
   }
 }
 
-function verdictText({ ok, events, streams, runs, broken }: AuditVerdict): string {
+function verdictText(
+  { ok, events, streams, runs, broken }: AuditVerdict,
+  { seals = [], receipts = [] }: VerifyOptions,
+): string {
   const rows = runs.map((run) => [
     run.run,
+    'minor units:',
     `ceiling ${run.ceiling}`,
     `spent ${run.spent}`,
     `reserved ${run.reserved}`,
@@ -167,10 +176,15 @@ function verdictText({ ok, events, streams, runs, broken }: AuditVerdict): strin
   ])
   const end =
     ok || broken === undefined
-      ? 'every link holds'
+      ? `every link holds; ${proofsText(seals.length, receipts.length)}`
       : `broken at ${broken.stream} event ${broken.seq}: ${broken.why}`
   return `${table(rows)}${events} events in ${streams} streams: ${end}\n`
 }
+
+const proofsText = (seals: number, receipts: number): string =>
+  seals + receipts === 0
+    ? 'no seal or receipt was given, and only they show that the end was not cut off'
+    : `verified with seals: ${seals}, receipts: ${receipts}`
 
 function exportCommand(io: Io): Command {
   const base = command({
@@ -225,16 +239,25 @@ export function receiptCommand(io: Io): Command {
       'headgate receipt verify - --url https://pay.example.com',
     ],
   })
-    .argument('<file>', 'the receipt as a compact JWS (- for stdin)')
+    .argument(
+      '<file>',
+      'the receipt as a compact JWS, or the answer of GET /receipts/{id} (- for stdin)',
+    )
     .option('--jwks <file>', 'the gateway’s key set, from a file')
   const action = async (file: string, options: Options & { jwks?: string }) => {
-    const jws = readInput(file).trim()
+    const jws = jwsIn(readInput(file).trim())
     const receipt = verifyReceipt(jws, await keysFor(io, options))
     emit(io, options, { valid: true, receipt }, () => receiptText(receipt))
   }
   return new Command('receipt')
     .description('verify receipts')
     .addCommand(withServer(verify).action(action))
+}
+
+/** A receipt alone or in the gateway's answer. */
+function jwsIn(text: string): string {
+  const answer = z.object({ receipt: z.string() }).safeParse(tryJson(text))
+  return answer.success ? answer.data.receipt : text
 }
 
 async function keysFor(io: Io, options: Options & { jwks?: string }): Promise<Jwks> {
