@@ -195,7 +195,9 @@ export function readConfig(path: string): Config {
   try {
     bytes = readFileSync(path)
   } catch {
-    throw new ConfigError([`the configuration ${path} cannot be read`])
+    throw new ConfigError([
+      `the configuration ${path} cannot be read: expected it there, or --config FILE`,
+    ])
   }
   return parseConfig(bytes)
 }
@@ -210,7 +212,10 @@ export function parseConfig(text: string | Uint8Array): Config {
     throw new ConfigError([`the configuration is not strict JSON: ${why}`])
   }
   const parsed = fileSchema.safeParse(json)
-  if (!parsed.success) throw new ConfigError(parsed.error.issues.flatMap(sentences))
+  if (!parsed.success)
+    throw new ConfigError(
+      parsed.error.issues.flatMap((issue) => issueSentences(issue, 'the configuration')),
+    )
   const problems = crossChecks(parsed.data)
   if (problems.length > 0) throw new ConfigError(problems)
   return parsed.data
@@ -239,13 +244,13 @@ const fieldName = (path: readonly PropertyKey[]): string =>
     return name === '' ? String(part) : `${name}.${String(part)}`
   }, '')
 
-function sentences(issue: z.core.$ZodIssue): string[] {
+/** What is wrong with one field of a document, in words that hold nothing of its values. */
+export function issueSentences(issue: z.core.$ZodIssue, document: string): string[] {
   const field = fieldName(issue.path)
+  const where = field === '' ? document : `\`${field}\``
   if (issue.code === 'unrecognized_keys') {
-    const where = field === '' ? 'the configuration' : `\`${field}\``
     return issue.keys.map((key) => `${where} has a field that is not known: \`${key}\``)
   }
-  const where = field === '' ? 'the configuration' : `\`${field}\``
   return [`${where} is wrong: ${expectation(issue)}`]
 }
 

@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
-import { parseJson } from '../core/json.ts'
+import { issueSentences } from '../config.ts'
+import { JsonError, parseJson } from '../core/json.ts'
 import { mandateSchema } from '../core/mandate.ts'
 import { Failure } from './failure.ts'
 
@@ -62,17 +63,15 @@ export function loadMission(nameOrFile: string): Mission {
   }
   const mission = missionSchema.safeParse(read(file))
   if (mission.success) return { ...mission.data, name: basename(file, '.json') }
-  const fields = mission.error.issues.map(({ path }) => path.join('.') || 'the document')
-  throw new Failure(
-    'usage',
-    `the mission is not as it should be: ${[...new Set(fields)].join(', ')}`,
-  )
+  const wrong = mission.error.issues.flatMap((issue) => issueSentences(issue, 'the mission'))
+  throw new Failure('usage', ['the mission is wrong', ...wrong].join('\nheadgate: '))
 }
 
 function read(file: string): unknown {
   try {
     return parseJson(readFileSync(file))
-  } catch {
-    throw new Failure('usage', 'expected the mission to be a file of strict JSON')
+  } catch (cause) {
+    const why = cause instanceof JsonError ? `: ${cause.message}` : ''
+    throw new Failure('usage', `expected the mission to be a file of strict JSON${why}`, { cause })
   }
 }

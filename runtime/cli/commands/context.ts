@@ -23,7 +23,10 @@ export function command({ name, summary, examples }: CommandSpec): Command {
   return new Command(name)
     .description(summary)
     .option('--json', 'print one JSON document on stdout')
-    .addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join('')}`)
+    .addHelpText(
+      'after',
+      `\nExamples:\n${examples.map((line) => `  $ ${line.replaceAll('\n', '\n    ')}\n`).join('')}`,
+    )
 }
 
 export interface ServerOptions {

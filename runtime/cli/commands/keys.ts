@@ -1,8 +1,17 @@
 /** `keys new` and `mandate sign`: what a principal does on their own device. Neither needs a gateway. */
 import { generateKeyPairSync } from 'node:crypto'
-import { closeSync, fchmodSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { Command, Option } from 'commander'
 import { z } from 'zod'
+import { issueSentences } from '../../config.ts'
 import { freshId } from '../../core/ids.ts'
 import { parseJson } from '../../core/json.ts'
 import { signJws } from '../../core/jws.ts'
@@ -94,6 +103,7 @@ export function writePrivateFile(path: string, value: unknown): void {
 
 /** A private key that `keys new` wrote. Throws Failure, also where others may read it. */
 export function readPrivateKey(path: string): PrivateJwk {
+  if (!existsSync(path)) throw new Failure('usage', `${path} cannot be read`)
   try {
     if ((statSync(path).mode & 0o077) !== 0) {
       throw new Failure('usage', `${path} may be read by others: expected mode 0600`)
@@ -134,8 +144,8 @@ export function mandateCommand(io: Io): Command {
     summary: 'sign a mandate; it goes to stdout, and what it can cost at worst to stderr',
     examples: [
       'headgate mandate sign --key alice.jwk --claims mandate.json > mandate.jws',
-      'headgate mandate sign --key alice.jwk --iss alice --aud headgate.local --currency INR \\',
-      '    --ceiling 5000000 --payee acme --payee globex --task "two desk lamps" > mandate.jws',
+      'headgate mandate sign --key alice.jwk --iss alice --aud headgate.local --currency INR \\\n' +
+        '  --ceiling 5000000 --payee acme --payee globex --task "two desk lamps" > mandate.jws',
     ],
   })
     .requiredOption('--key <file>', 'the principal’s private key')
@@ -205,8 +215,27 @@ function mandateOf(io: Io, options: SignOptions): Mandate {
   const set = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined))
   const parsed = mandateSchema.safeParse({ ...defaults, ...given, ...set })
   if (parsed.success) return parsed.data
-  const claims = parsed.error.issues.map((issue) => issue.path.join('.') || 'an unknown claim')
-  throw new Failure('usage', `the mandate is wrong at: ${[...new Set(claims)].join(', ')}`)
+  const wrong = parsed.error.issues.flatMap((issue) => {
+    const claim = String(issue.path[0] ?? '')
+    const hint = Object.hasOwn(HINTS, claim) ? HINTS[claim] : undefined
+    return hint === undefined ? issueSentences(issue, 'the mandate') : [`\`${claim}\`: ${hint}`]
+  })
+  throw new Failure('usage', ['the mandate is wrong', ...new Set(wrong)].join('\nheadgate: '))
+}
+
+const AMOUNT = 'in minor units without comma or point, such as 5000 for INR 50.00'
+
+/** What a person who typed the flag needs to read. */
+const HINTS: Readonly<Record<string, string>> = {
+  iss: 'expected --iss, the principal’s id at the gateway',
+  aud: 'expected --aud, the gateway’s id',
+  task: 'expected --task, in words',
+  currency: 'expected --currency INR, USD, JPY or KWD',
+  ceiling: `expected --ceiling ${AMOUNT}`,
+  perPayment: `expected --per-payment ${AMOUNT}`,
+  approvalAbove: `expected --approval-above ${AMOUNT}`,
+  payees: 'expected --payee, each id once',
+  exp: 'expected --expires-in as whole seconds',
 }
 
 function claimsOf(text: string): Record<string, unknown> {
