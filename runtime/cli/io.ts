@@ -45,6 +45,10 @@ export function shown(text: string, most = 80): string {
   return characters.length <= most ? visible : `${characters.slice(0, most - 1).join('')}…`
 }
 
+/** A text of many lines as one, for a list. */
+export const oneLine = (text: string): string =>
+  text.trim().replace(/[ \t]*[\r\n]+[ \t\r\n]*/g, ' ')
+
 /** Columns of text, two spaces apart, without trailing space. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []

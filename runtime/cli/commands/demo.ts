@@ -43,7 +43,11 @@ export function demoCommand(io: Io): Command {
       'headgate demo my-mission.json --json',
     ],
   })
-    .argument('[mission]', 'a mission by name or file', DEFAULT_MISSION)
+    .argument(
+      '[mission]',
+      'a mission by name, or a file such as those in eval/missions',
+      DEFAULT_MISSION,
+    )
     .option('--keep', 'leave the world up afterwards, with its console')
     .option('--picture <file>', 'write the tree of the run as a picture (SVG)')
     .action((mission: string, options: DemoOptions) => demo(io, loadMission(mission), options))
@@ -51,6 +55,7 @@ export function demoCommand(io: Io): Command {
 
 async function demo(io: Io, mission: Mission, options: DemoOptions): Promise<void> {
   const startedMs = io.clock.nowMs()
+  if (options.picture !== undefined) savePicture(options.picture, '')
   const say = options.json ? () => undefined : (text: string) => io.out(text)
   say(`${mission.title}\n${mission.shows}\n\nstarting a rail, shops and a gateway…\n`)
   const world = await startWorld({ clock: io.clock })
@@ -62,7 +67,7 @@ async function demo(io: Io, mission: Mission, options: DemoOptions): Promise<voi
     const ms = io.clock.nowMs() - startedMs
     if (options.json) io.out(`${JSON.stringify(summary(played, proof, ms))}\n`)
     else say(await epilogue(io, { world, played, proof, ms }))
-    if (options.picture !== undefined) savePicture(options.picture, played.detail)
+    if (options.picture !== undefined) savePicture(options.picture, pictureOf(played.detail))
     if (options.keep) await keepUp(io, world, api)
     if (proof.wrong.length > 0)
       throw new Failure('no', `not all of it held: ${proof.wrong.join('; ')}`)
@@ -71,9 +76,10 @@ async function demo(io: Io, mission: Mission, options: DemoOptions): Promise<voi
   }
 }
 
-function savePicture(file: string, detail: RunDetail): void {
+/** Also called before the run, with nothing, so that a wrong path is known before anything was waited for. */
+function savePicture(file: string, picture: string): void {
   try {
-    writeFileSync(file, pictureOf(detail))
+    writeFileSync(file, picture)
   } catch (cause) {
     throw new Failure('usage', 'expected --picture to be a file that can be written', { cause })
   }
@@ -115,6 +121,7 @@ async function play(io: Io, { world, api, mission, say, isQuiet }: Stage): Promi
   const draw = (detail: RunDetail) => live.draw(treeLines(io, detail, io.rows - 2))
   const watching = { after: 0, signal: io.signal, onFact, ...(isQuiet ? {} : { onTree: draw }) }
   const detail = await watchRun(api, run as RunId, watching)
+  if (!isQuiet) live.draw(treeLines(io, detail))
   live.done()
   if (!io.isTerminal) say(`\n${treeLines(io, detail).join('\n')}\n`)
   return { detail, mandate, ...counted }
@@ -199,13 +206,13 @@ async function epilogue(io: Io, { world, played, proof, ms }: Ending): Promise<s
   return [
     '',
     tint(io, 'strong', 'paid'),
-    table(paid).trimEnd(),
+    paid.length === 0 ? '  nothing' : table(paid).trimEnd(),
     ...(run.reason === undefined ? [] : [`left unmet: ${shown(run.reason, 400)}`]),
     '',
     ...tellOrders(io, orders),
     tint(io, 'strong', 'held to account'),
     `${mark(proof.verified)} log     ${proof.events} events, every hash, balance and standing recomputed; seal ${proof.seal ? 'verified' : 'missing'}`,
-    `${mark(total === spent)} rail    ${proof.book.calls} calls, ${money(total)} moved by its own book; the ledger says ${money(spent)} spent`,
+    `${mark(total === spent)} rail    ${proof.book.calls} ${proof.book.calls === 1 ? 'call' : 'calls'}, ${money(total)} moved by its own book; the ledger says ${money(spent)} spent`,
     `${mark(spent + available + reserved === run.ceiling)} money   ${money(run.ceiling)} signed = ${money(spent)} spent + ${money(available)} home again + ${money(reserved)} reserved`,
     ...proof.wrong.map((sentence) => `${mark(false)} ${sentence}`),
     '',

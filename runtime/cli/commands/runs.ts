@@ -7,7 +7,7 @@ import { createRunAnswer, runsAnswer, standingAnswer } from '../../http/shapes.t
 import type { Api } from '../api.ts'
 import { Failure } from '../failure.ts'
 import { follow } from '../follow.ts'
-import { type Io, shown, table } from '../io.ts'
+import { type Io, oneLine, shown, table } from '../io.ts'
 import { liveBlock } from '../live.ts'
 import { storyLine } from '../story.ts'
 import { runLine, stateText, treeLines } from '../tree.ts'
@@ -75,6 +75,7 @@ async function watch(io: Io, api: Api, run: RunId, options: Options): Promise<vo
     },
     after: isPlain ? 0 : (await readRun(api, run)).position,
   })
+  if (!options.json) live.draw(treeLines(io, end))
   live.done()
   if (options.json) emit(io, options, end, () => '')
   else if (isPlain) io.out(`${treeLines(io, end).join('\n')}\n`)
@@ -123,7 +124,7 @@ export function runsCommand(io: Io): Command {
     emit(io, options, { runs }, () =>
       runs.length === 0
         ? 'no runs yet\n'
-        : runs.map((run) => `${runLine(io, run)}\n  ${shown(run.task, 100)}\n`).join(''),
+        : runs.map((run) => `${runLine(io, run)}\n  ${shown(oneLine(run.task), 100)}\n`).join(''),
     )
   })
 }
@@ -157,7 +158,10 @@ export function standingCommand(io: Io, verb: keyof typeof VERBS): Command {
     summary: VERBS[verb],
     examples: [`headgate ${verb} run_4x…`, `headgate ${verb} run_4x… nd_7c…`, ...whole],
   })
-    .argument(verb === 'revoke' ? '<run>' : '[run]', 'the run’s id; without it, the whole gateway')
+    .argument(
+      verb === 'revoke' ? '<run>' : '[run]',
+      verb === 'revoke' ? 'the run’s id' : 'the run’s id; without it, the whole gateway',
+    )
     .argument('[node]', 'the node’s id; without it, the run’s root')
   return withServer(base).action(
     async (run: string | undefined, node: string | undefined, options: Options) => {
