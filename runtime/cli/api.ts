@@ -79,7 +79,9 @@ async function failureOf(response: Response): Promise<Failure> {
   try {
     const problem = problemSchema.parse(parseJson(await response.text()))
     const claim = problem.claim === undefined ? '' : ` (${problem.claim})`
-    return new Failure(exit, `${problem.title}${claim} [${problem.code}]`)
+    const title =
+      problem.code === 'not_found' ? 'the gateway has nothing by this id' : problem.title
+    return new Failure(exit, `${title}${claim} [${problem.code}]`)
   } catch (cause) {
     if (!(cause instanceof JsonError))
       return new Failure(exit, `the gateway answered ${response.status}`)

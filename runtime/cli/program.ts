@@ -96,7 +96,10 @@ export function failureOf(error: unknown): Failure {
     return new Failure('config', error.problems.join('\nheadgate: '))
   if (error instanceof Fault) return faultFailure(error)
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-    return new Failure('portTaken', 'the port is taken: stop what listens there, or choose another')
+    return new Failure(
+      'portTaken',
+      'the port is taken: stop what listens there, or choose another with --port',
+    )
   }
   const name = error instanceof Error ? `${error.name}: ${error.message}` : 'an unknown error'
   return new Failure('internal', `something broke on our side (${name})`, { cause: error })
