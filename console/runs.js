@@ -115,7 +115,7 @@ function empty(demo) {
       h(
         'p',
         { class: 'muted' },
-        'The demo signs a small mandate and buys from simulated shops with simulated money. It needs no key and no network.',
+        'The demo signs a mandate and buys from simulated shops with simulated money. It needs no key and no network.',
       ),
     demo && start,
     problem,
