@@ -170,7 +170,7 @@ function summary({ detail, held, denied }: Played, proof: Proof, ms: number) {
       leaves: count('leaf'),
     },
     payments: { settled: proof.settled.length, held, denied },
-    totals: { ceiling: run.ceiling, ...run.totals },
+    totals: { currency, ceiling: run.ceiling, ...run.totals },
     rail: { calls: proof.book.calls, total: proof.book.totals[currency] ?? 0 },
     audit: { events: proof.events, verified: proof.verified, seal: proof.seal },
     ms,
