@@ -47,7 +47,7 @@ export function operatorOf({ gateway }: World): OperatorCalls {
       const detail = await run(id)
       if (isEnough(detail)) return detail
       if (detail.run.heldCount > 0) await approveAll()
-      await sleep(20)
+      await sleep(100)
     }
   }
   return { get, post, text: call, run, approveAll, follow }

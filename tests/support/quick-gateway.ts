@@ -6,6 +6,8 @@ import { parseArgs } from 'node:util'
 import { openDataDir } from '../../runtime/cli/data-dir.ts'
 import { compose } from '../../runtime/compose.ts'
 import { readConfig, readEnvironment } from '../../runtime/config.ts'
+import { systemClock } from '../../runtime/core/clock.ts'
+import { createTokenEngine } from '../../runtime/tokens/pool.ts'
 
 const { values } = parseArgs({
   options: {
@@ -20,12 +22,25 @@ const QUICK = { submitStartMs: 300, railMs: 1_500 }
 
 const data = openDataDir(values.data)
 const { railKey } = readEnvironment().secrets
+const clock = systemClock()
+const { id, key: privateKey } = data.root
+// One thread instead of two: a gateway that is killed every second spends its life starting.
+const engine = await createTokenEngine({
+  rootKeys: { current: { id, privateKey }, others: [] },
+  workers: 1,
+  clock,
+})
 const headgate = await compose({
   config: readConfig(values.config),
   secrets: data,
   store: data.store,
   ...(railKey === undefined ? {} : { railKey }),
-  overrides: { timings: QUICK, delays: { ...QUICK, visibilityMs: 700, everyMs: 250 } },
+  overrides: {
+    clock,
+    engine,
+    timings: QUICK,
+    delays: { ...QUICK, visibilityMs: 700, everyMs: 250 },
+  },
   log: (entry) => process.stderr.write(`${JSON.stringify(entry)}\n`),
 })
 const { url, local } = headgate

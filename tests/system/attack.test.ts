@@ -30,21 +30,14 @@ function attack(...args: readonly string[]): Promise<Ended> {
   })
 }
 
+// The whole list is a suite of its own, `npm run attack`, and CI runs it beside this one.
 describe('npm run attack', () => {
-  it('tries every case, stops them all, and prints one document and nothing else', async () => {
-    const { code, out, errors } = await attack('--json')
-    const document = documentSchema.parse(JSON.parse(out))
-    expect(document.wrong).toEqual([])
-    expect(document.cases).toBeGreaterThanOrEqual(45)
-    expect(document.stopped).toBe(document.cases)
+  it('runs the cases that are named, and prints one document and nothing else', async () => {
+    const { code, out, errors } = await attack('--layer', 'token', '--only', 'T01,T25', '--json')
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
-  }, 600_000)
-
-  it('runs the cases of one layer, or those that are named', async () => {
-    const { code, out } = await attack('--layer', 'token', '--only', 'T01,T25', '--json')
-    expect(code).toBe(0)
+    const document = documentSchema.parse(JSON.parse(out))
     // And the log of the one world that was needed.
-    expect(documentSchema.parse(JSON.parse(out)).cases).toBe(3)
+    expect(document).toMatchObject({ cases: 3, stopped: 3, wrong: [] })
   })
 
   it('lists without running, and says how it is used', async () => {
