@@ -66,7 +66,7 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     feeds,
     streams,
     operators,
-    views: createViews({ ledger, feeds, payeeName }),
+    views: createViews({ ledger, feeds, clock, payeeName }),
     failing: createReadiness({
       clock: () => clock.nowMs(),
       store: () => ledger.ping(),

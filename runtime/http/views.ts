@@ -6,6 +6,7 @@ import { LIMITS } from '../core/limits.ts'
 import { type Mandate, mandateSchema } from '../core/mandate.ts'
 import type { Minor } from '../core/money.ts'
 import type { HoldRecord, RunRecord } from '../core/records.ts'
+import { type Clock, nowSeconds } from '../core/time.ts'
 import type { HoldView, NodeView, RunDetail, RunView } from '../core/wire.ts'
 import type { Feeds } from './feed.ts'
 
@@ -16,22 +17,41 @@ export interface Views {
   /** As much of a run as the planner `node` may see: what is below it, and no word about the rest. */
   subtree(record: RunRecord, node: NodeId): Promise<RunDetail>
   hold(record: HoldRecord): Promise<HoldView>
+  /** What a person can still decide, the earliest deadline first: open, in time, and for a leaf that has not ended. */
+  waiting(run?: RunId): Promise<readonly HoldRecord[]>
 }
 
 export function createViews(options: {
   ledger: Ledger
   feeds: Feeds
+  clock: Clock
   payeeName: (payee: string) => string
 }): Views {
-  const { ledger, feeds } = options
+  const { ledger, feeds, clock } = options
+
+  const waiting = async (run?: RunId): Promise<readonly HoldRecord[]> => {
+    const limit = LIMITS.pageItems
+    const open = await ledger.holds({
+      states: ['open'],
+      limit,
+      ...(run === undefined ? {} : { run }),
+    })
+    const leaves = await Promise.all(open.map(({ node }) => ledger.standing(node)))
+    const now = nowSeconds(clock)
+    return open.filter(({ expiresAtSeconds }, i) => {
+      const state = leaves[i]?.state
+      return expiresAtSeconds > now && (state === 'live' || state === 'frozen')
+    })
+  }
 
   const runView = async (record: RunRecord, tree: readonly NodeState[]): Promise<RunView> => {
-    const open = await ledger.holds({ run: record.id, states: ['open'], limit: LIMITS.pageItems })
+    const held = await waiting(record.id)
     const gateway = await ledger.standing('gateway')
-    return viewOfRun(record, tree, { heldCount: open.length, frozen: gateway.state === 'frozen' })
+    return viewOfRun(record, tree, { heldCount: held.length, frozen: gateway.state === 'frozen' })
   }
 
   return {
+    waiting,
     run: async (record) => runView(record, await ledger.tree(record.id)),
     detail: async (record) => {
       const position = await feeds.head(record.id)
@@ -42,8 +62,8 @@ export function createViews(options: {
       const position = await feeds.head(record.id)
       const tree = (await ledger.tree(record.id)).filter(({ node }) => node.path.includes(top))
       const ids = new Set(tree.map(({ node }) => node.id))
-      const open = await ledger.holds({ run: record.id, states: ['open'], limit: LIMITS.pageItems })
-      const heldCount = open.filter(({ node }) => ids.has(node)).length
+      const held = await waiting(record.id)
+      const heldCount = held.filter(({ node }) => ids.has(node)).length
       const whole = viewOfRun(record, tree, { heldCount, frozen: false })
       const run = top === record.root ? whole : narrowed(whole, tree[0])
       return { run, nodes: tree.map(viewOfNode), position }

@@ -5,7 +5,15 @@ import { LIMITS } from '../core/limits.ts'
 import type { HoldRecord } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
-import { assertIntact, consumeProof, isOwnProof, proofKeys, refused, statuses } from './rules.ts'
+import {
+  assertIntact,
+  consumeProof,
+  isOpen,
+  isOwnProof,
+  proofKeys,
+  refused,
+  statuses,
+} from './rules.ts'
 
 export function* refuse(input: Refuse, draft: Draft): Steps<Commands['refuse']['result']> {
   const { node, denial, checks, proof, now } = input
@@ -77,7 +85,10 @@ export function* decideHold(
   if (hold.state === 'expired') return refused('expired')
   if (hold.state !== 'open') return refused('conflict')
   if (hold.expiresAtSeconds <= now) return refused('expired')
-  yield [keys.account(hold.node)]
+  yield [keys.account(hold.node), keys.standing(hold.node)]
+  const leaf = draft.standing(hold.node)
+  if (leaf.state === 'revoked') return refused('revoked')
+  if (!isOpen(leaf)) return refused('run_closed')
   const after: HoldRecord = { ...hold, state: decision, decidedBy: by, decidedAtSeconds: now }
   draft.put(keys.hold(hold.id), after)
   const type = decision === 'approved' ? 'approved' : 'hold_refused'

@@ -909,6 +909,20 @@ export function contract(name: string, open: () => Promise<Opened>): void {
         await refusedBy('reserve', aReserve(other, { approval }), 'stale')
       })
 
+      it.each([
+        ['run_closed', 'close', { by: 'op' }],
+        ['revoked', 'setStanding', { state: 'revoked', by: 'op' }],
+      ] as const)('decides nothing for a leaf that has ended: %s', async (code, command, how) => {
+        const { leaf } = await startChain(ledger)
+        const { hold: open } = accepted(await ledger.execute('refuse', held(leaf)))
+        if (!open) throw new Error('expected a hold')
+        const ending = { node: leaf.id, now: NOW, ...how } as Commands[typeof command]['input']
+        accepted(await ledger.execute(command, ending))
+        const input = { hold: open.id, digest: open.digest, by: 'op', now: NOW } as const
+        await refusedBy('decideHold', { ...input, decision: 'approved' }, code)
+        await refusedBy('decideHold', { ...input, decision: 'refused' }, code)
+      })
+
       it('decides a hold once, for what the person saw, in time', async () => {
         const { leaf } = await startChain(ledger)
         const { hold: open } = accepted(await ledger.execute('refuse', held(leaf)))

@@ -1,7 +1,6 @@
 /** Operators' routes: what waits for a person, and the stops. Each act is recorded in the stream that it touches. */
 import { z } from 'zod'
 import { holdIdSchema, type NodeId, nodeIdSchema, runIdSchema } from '../../core/ids.ts'
-import { LIMITS } from '../../core/limits.ts'
 import { decideBody, holdViewSchema } from '../../core/wire.ts'
 import type { StandingResult } from '../../gateway/operate.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
@@ -43,12 +42,8 @@ export function holdRoutes({ gateway, ledger, views }: RouteDeps): Route[] {
       query: holdsQuery,
       answers: { 200: holdsAnswer },
       handle: async ({ query }) => {
-        const open = await ledger.holds({
-          states: ['open'],
-          limit: LIMITS.pageItems,
-          ...(query.run === undefined ? {} : { run: query.run }),
-        })
-        return ok({ holds: await Promise.all(open.map(views.hold)) })
+        const waiting = await views.waiting(query.run)
+        return ok({ holds: await Promise.all(waiting.map(views.hold)) })
       },
     }),
     route({
