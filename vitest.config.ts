@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     reporters: ['default'],
+    // Two cores must be enough: whole servers as child processes beside one another wait more than they work.
+    maxWorkers: 2,
     projects: [
       {
         test: {
@@ -13,11 +15,9 @@ export default defineConfig({
         },
       },
       {
-        // Whole servers as child processes: one file at a time, so that two cores are enough.
         test: {
           name: 'system',
           include: ['tests/system/**/*.test.ts'],
-          fileParallelism: false,
           testTimeout: 240_000,
           hookTimeout: 60_000,
         },
