@@ -12,7 +12,6 @@ export type JwsType =
   | 'quote+jwt'
   | 'receipt+jwt'
   | 'seal+jwt'
-  | 'checkpoint+jwt'
   | 'cancel+jwt'
   | 'dpop+jwt'
 

@@ -299,7 +299,7 @@ export interface Ledger {
   step(node: NodeId, name: string): Promise<unknown>
   events(stream: StreamId, after: number, limit: number): Promise<readonly EventRecord[]>
   feed(run: RunId, after: number, limit: number): Promise<readonly FeedEntry[]>
-  /** Of a run: gateway-stream events of that run excluded. Streams in use, for export and checkpoints. */
+  /** Of a run: gateway-stream events of that run excluded. Streams in use, for export. */
   heads(run?: RunId): Promise<readonly { stream: StreamId; head: Head }[]>
   /** Called after each commit that added to the run's feed; the listener must not throw. Returns unsubscribe. */
   onFeed(listener: (run: RunId, position: number) => void): () => void
