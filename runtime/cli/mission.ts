@@ -45,7 +45,7 @@ export const DEFAULT_MISSION = 'office-move'
 
 /** Names of the missions that come with the product. */
 export const missionNames = (): string[] =>
-  readdirSync(FOLDER)
+  (existsSync(FOLDER) ? readdirSync(FOLDER) : [])
     .filter((file) => file.endsWith('.json'))
     .map((file) => basename(file, '.json'))
     .sort()
