@@ -608,9 +608,11 @@ function main(args: readonly string[]): number {
     (run) =>
       `${run.run}: ceiling ${run.ceiling}, spent ${run.spent}, reserved ${run.reserved}, left ${run.available}`,
   )
-  const end = broken ? `broken at ${broken.stream} event ${broken.seq}: ${broken.why}` : 'all hold'
+  const isEmpty = events === 0 && broken === undefined
+  const held = isEmpty ? 'there is no event, so nothing was verified' : 'all hold'
+  const end = broken ? `broken at ${broken.stream} event ${broken.seq}: ${broken.why}` : held
   process.stdout.write([...lines, `${events} events, ${streams} streams: ${end}`, ''].join('\n'))
-  return ok ? 0 : 1
+  return ok && !isEmpty ? 0 : 1
 }
 
 if (import.meta.main) process.exitCode = main(process.argv.slice(2))

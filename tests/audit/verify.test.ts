@@ -372,6 +372,14 @@ describe('alone, as an auditor runs it', () => {
     expect(stdout).toContain('all hold')
   })
 
+  it.each([['empty.ndjson'], []])('exits with 1 where there is nothing to verify', (...files) => {
+    writeFileSync(join(folder.path, 'empty.ndjson'), '\n')
+    const { status, stdout } = run(...files)
+    expect(status).toBe(1)
+    expect(stdout).toContain('nothing was verified')
+    expect(stdout).not.toContain('all hold')
+  })
+
   it('exits with 1 and names the first broken link', () => {
     const lines = log.lines.toSpliced(4, 1)
     writeFileSync(join(folder.path, 'broken.ndjson'), lines.join('\n'))

@@ -133,6 +133,13 @@ describe('an export', () => {
     expect((await run(['audit', 'verify', file])).out).toMatch(/broken at nd_\S+ event \d+/)
   }, 60_000)
 
+  it('proves nothing when it is empty, and that gives 1', async () => {
+    const file = join(dir, 'empty.ndjson')
+    writeFileSync(file, '')
+    const { code, err } = await run(['audit', 'verify', file])
+    expect([code, err]).toMatchObject([1, /nothing was verified/])
+  })
+
   it('goes to stdout without --out', async () => {
     const { out } = await run(['audit', 'export', ...at])
     const hashes = out
