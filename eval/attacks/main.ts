@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { ABLATED, type Ablation, ablate } from './ablate.ts'
 import { CASES } from './cases/all.ts'
-import { NOT_APPLICABLE } from './cases/not-applicable.ts'
+import { NOT_APPLICABLE, type NotApplicable } from './cases/not-applicable.ts'
 import { runSuite } from './suite.ts'
 import { type AttackCase, type CaseResult, LAYERS } from './types.ts'
 import { startScene } from './world/start.ts'
@@ -24,7 +24,13 @@ class UsageError extends Error {}
 
 const out = (text: string): void => void process.stdout.write(text)
 
-function chosen(layers: string | undefined, only: string | undefined): readonly AttackCase[] {
+/** What a run is about: the cases to try, and those of the same layers that there is nothing to try on. */
+interface Chosen {
+  readonly cases: readonly AttackCase[]
+  readonly notApplicable: readonly NotApplicable[]
+}
+
+function chosen(layers: string | undefined, only: string | undefined): Chosen {
   const names = layers?.split(',')
   const ids = only?.split(',')
   const unknown = [
@@ -32,16 +38,18 @@ function chosen(layers: string | undefined, only: string | undefined): readonly 
     ...(ids ?? []).filter((id) => !CASES.some((attack) => attack.id === id)),
   ]
   if (unknown.length > 0) throw new UsageError(`there is no ${unknown.join(', ')}`)
-  return CASES.filter(
-    ({ id, layer }) => (names?.includes(layer) ?? true) && (ids?.includes(id) ?? true),
-  )
+  const inLayers = ({ layer }: { readonly layer: string }) => names?.includes(layer) ?? true
+  return {
+    cases: CASES.filter((attack) => inLayers(attack) && (ids?.includes(attack.id) ?? true)),
+    notApplicable: NOT_APPLICABLE.filter(inLayers),
+  }
 }
 
-function list(cases: readonly AttackCase[], json: boolean): void {
+function list({ cases, notApplicable }: Chosen, json: boolean): void {
   const shown = cases.map(({ id, layer, goal, method, expected }) => {
     return { id, layer, goal, method, expected }
   })
-  if (json) out(`${JSON.stringify({ cases: shown, notApplicable: NOT_APPLICABLE }, null, 2)}\n`)
+  if (json) out(`${JSON.stringify({ cases: shown, notApplicable }, null, 2)}\n`)
   for (const { id, layer, goal, method, expected } of json ? [] : shown) {
     const { status, code = '', verdict = '' } = expected
     out(`${id.padEnd(6)} ${layer.padEnd(9)} ${goal}\n${' '.repeat(17)}${method}\n`)
@@ -55,7 +63,7 @@ function resultLine({ id, layer, ms, why }: CaseResult): string {
   return `${word.padEnd(8)} ${id.padEnd(12)} ${layer.padEnd(9)} ${String(ms).padStart(5)} ms${reason}\n`
 }
 
-async function attack(cases: readonly AttackCase[], json: boolean): Promise<boolean> {
+async function attack({ cases, notApplicable }: Chosen, json: boolean): Promise<boolean> {
   const results = await runSuite({
     cases,
     // Progress is for people; a reader of the document gets the document alone.
@@ -63,7 +71,7 @@ async function attack(cases: readonly AttackCase[], json: boolean): Promise<bool
   })
   const wrong = results.flatMap(({ id, why }) => (why === undefined ? [] : [{ id, why }]))
   const stopped = results.length - wrong.length
-  const document = { cases: results.length, stopped, wrong, notApplicable: NOT_APPLICABLE }
+  const document = { cases: results.length, stopped, wrong, notApplicable }
   if (json) out(`${JSON.stringify(document, null, 2)}\n`)
   else out(`\n${results.length} cases, ${stopped} went as they must, ${wrong.length} wrong\n`)
   return wrong.length === 0
@@ -110,12 +118,12 @@ async function main(): Promise<number> {
       out(USAGE)
       return 0
     }
-    const cases = chosen(values.layer, values.only)
+    const asked = chosen(values.layer, values.only)
     if (values.list) {
-      list(cases, values.json)
+      list(asked, values.json)
       return 0
     }
-    const went = values.ablate ? await ablateAll(values.json) : await attack(cases, values.json)
+    const went = values.ablate ? await ablateAll(values.json) : await attack(asked, values.json)
     return went ? 0 : 1
   } catch (error) {
     const isUsage =

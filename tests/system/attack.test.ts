@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { LAYERS } from '../../eval/attacks/types.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const MAIN = join(ROOT, 'eval/attacks/main.ts')
@@ -10,7 +11,9 @@ const documentSchema = z.strictObject({
   cases: z.number().int(),
   stopped: z.number().int(),
   wrong: z.array(z.strictObject({ id: z.string(), why: z.string() })),
-  notApplicable: z.array(z.strictObject({ id: z.string(), reason: z.string() })),
+  notApplicable: z.array(
+    z.strictObject({ id: z.string(), layer: z.enum(LAYERS), reason: z.string() }),
+  ),
 })
 
 interface Ended {
@@ -38,6 +41,7 @@ describe('npm run attack', () => {
     const document = documentSchema.parse(JSON.parse(out))
     // And the log of the one world that was needed.
     expect(document).toMatchObject({ cases: 3, stopped: 3, wrong: [] })
+    expect(document.notApplicable.map(({ id }) => id)).toEqual(['T10'])
   })
 
   it('lists without running, and says how it is used', async () => {

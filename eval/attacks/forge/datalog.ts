@@ -3,7 +3,10 @@
  * malicious holder of an open token would append instead of what our client mints.
  */
 import { generateKeyPairSync } from 'node:crypto'
+import { OPERATIONS_OF } from '../../../runtime/client/encode.ts'
 import { readEnvelope } from '../../../runtime/client/envelope.ts'
+import { chunkTag, Reader, varintTag, Writer } from '../../../runtime/client/protobuf.ts'
+import type { BlockClaims } from '../../../runtime/core/block.ts'
 import { type Biscuit, loadBiscuit } from '../../../runtime/tokens/library.ts'
 
 let loaded: Promise<Biscuit> | undefined
@@ -34,27 +37,62 @@ export function anyPublicKey(): string {
   return `ed25519/${Buffer.from(x, 'base64url').toString('hex')}`
 }
 
-/** A planner's block as text, facts and checks as we mint them, for a value that our own encoder cannot write. */
-export function planText(claims: {
-  readonly node: string
-  readonly currency: string
-  readonly ceiling: number
-  readonly holder: string
-  readonly expiresAtSeconds: number
-  readonly payees: readonly string[]
-}): string {
-  const { node, currency, ceiling, expiresAtSeconds, payees } = claims
-  const holder = Buffer.from(claims.holder, 'base64url').toString('hex')
-  const expires = new Date(expiresAtSeconds * 1000).toISOString().replace('.000Z', 'Z')
-  const list = payees.map((payee) => `"${payee}"`)
+/** What stands in a block as text; a ceiling may be a number that our own encoder cannot write. */
+export type TextClaims = Omit<BlockClaims, 'ceiling'> & { readonly ceiling: number }
+
+const hex = (base64url: string) => `hex:${Buffer.from(base64url, 'base64url').toString('hex')}`
+const set = (texts: readonly string[]) => `{${texts.map((text) => `"${text}"`).join(', ')}}`
+
+/** A later block as text, facts and checks as we mint them: where a forgery that is wrong in one thing begins. */
+export function blockText({ node, kind, currency, ceiling, payees, quote, ...rest }: TextClaims) {
+  const expires = new Date(rest.expiresAtSeconds * 1000).toISOString().replace('.000Z', 'Z')
+  const least = kind === 'leaf' ? 1 : 0
   return [
-    `node("${node}"); kind("planner"); ceiling("${currency}", ${ceiling}); holder(hex:${holder})`,
-    `expires(${expires})`,
-    ...list.map((payee) => `payee(${payee})`),
-    'check all req_operation($value), {"delegate", "pay", "quote", "read", "search"}.contains($value)',
-    `check all req_amount($value), $value >= 0, $value <= ${ceiling}`,
+    `node("${node}"); kind("${kind}"); ceiling("${currency}", ${ceiling})`,
+    `holder(${hex(rest.holder)}); expires(${expires})`,
+    ...payees.map((payee) => `payee("${payee}")`),
+    ...(quote === undefined ? [] : [`quote(${hex(quote)})`]),
+    `check all req_operation($value), ${set(OPERATIONS_OF[kind])}.contains($value)`,
+    `check all req_amount($value), $value >= ${least}, $value <= ${ceiling}`,
     `check all req_currency($value), $value === "${currency}"`,
-    `check all req_payee($value), {${list.join(', ')}}.contains($value)`,
+    `check all req_payee($value), ${set(payees)}.contains($value)`,
+    ...(quote === undefined ? [] : [`check all req_quote($value), $value === ${hex(quote)}`]),
     `check all time($value), $value <= ${expires}`,
   ].join('; ')
+}
+
+const SYMBOL = chunkTag(1)
+const VERSION = varintTag(3)
+
+/** A payload's symbols, which Datalog can only make names, and all that follows them. */
+function partsOf(payload: Uint8Array): { symbols: string[]; rest: Uint8Array } {
+  const reader = new Reader(payload)
+  const symbols: string[] = []
+  while (reader.take(SYMBOL)) symbols.push(Buffer.from(reader.chunk()).toString())
+  return { symbols, rest: payload.subarray(reader.at) }
+}
+
+/** The payload with its symbols renamed and, behind them, a context: a text that is never printed. */
+export function withSymbols(
+  payload: Uint8Array,
+  rename: (symbol: string) => string,
+  context?: string,
+): Uint8Array {
+  const { symbols, rest } = partsOf(payload)
+  const writer = new Writer()
+  for (const symbol of symbols) writer.chunk(1, Buffer.from(rename(symbol)))
+  if (context !== undefined) writer.chunk(2, Buffer.from(context))
+  return Buffer.concat([writer.finish(), rest])
+}
+
+/** The payload with the scope `trusting previous` on the whole block: field 7, and never printed. */
+export const withScope = (payload: Uint8Array): Uint8Array =>
+  Buffer.concat([payload, Buffer.from([0x3a, 0x02, 0x08, 0x01])])
+
+/** The payload as a block of another version of Datalog. */
+export function withDatalogVersion(payload: Uint8Array, version: number): Uint8Array {
+  const { rest } = partsOf(payload)
+  if (rest[0] !== VERSION) throw new Error('expected the version behind the symbols')
+  const head = payload.subarray(0, payload.length - rest.length)
+  return Buffer.concat([head, Buffer.from([VERSION, version]), rest.subarray(2)])
 }

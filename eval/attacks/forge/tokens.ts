@@ -25,13 +25,15 @@ export function envelopeOf(token: string): Envelope {
   return envelope
 }
 
+export const tokenOf = (envelope: Envelope): string => writeEnvelope(envelope).toString('base64url')
+
 /** The same token with its list of blocks changed and everything else, its proof too, as it was. */
 export function withBlocks(
   token: string,
   change: (blocks: readonly SignedBlock[]) => readonly SignedBlock[],
 ): string {
   const envelope = envelopeOf(token)
-  return writeEnvelope({ ...envelope, blocks: change(envelope.blocks) }).toString('base64url')
+  return tokenOf({ ...envelope, blocks: change(envelope.blocks) })
 }
 
 /** One more block with any payload at all, signed by `holder` as a third party. */
@@ -61,4 +63,4 @@ export const withTail = (token: string, tail: Uint8Array): string =>
 
 /** Renames the root key that the token says it was signed with; the signatures stay. */
 export const withRootKeyId = (token: string, rootKeyId: number): string =>
-  writeEnvelope({ ...envelopeOf(token), rootKeyId }).toString('base64url')
+  tokenOf({ ...envelopeOf(token), rootKeyId })

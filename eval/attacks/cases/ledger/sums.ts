@@ -1,6 +1,6 @@
 /** Attacks on the sums: races, over-allotting, leaks, negative amounts, approvals that add up to too much. */
 import type { PaymentId } from '../../../../runtime/core/ids.ts'
-import { compile, planText } from '../../forge/datalog.ts'
+import { blockText, compile } from '../../forge/datalog.ts'
 import { append, appendClaims } from '../../forge/tokens.ts'
 import type { AttackCase } from '../../types.ts'
 import type { Answer, Bench, Held } from '../../world/bench.ts'
@@ -204,7 +204,7 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     run: async (bench) => {
       const root = await bench.run()
       const { holderKey: _, ...claims } = bench.childClaims(root)
-      const payload = await compile(planText({ ...claims, ceiling: -50_000 }))
+      const payload = await compile(blockText({ ...claims, ceiling: -50_000 }))
       const { token } = append(root.token, { holder: root.holder, payload, sealed: false })
       const seen = bench.seen(await bench.register(root, token, 5))
       bench.claim((await availableAt(bench, root)) === 100_000, 'expected the same left as before')

@@ -17,6 +17,8 @@ async function post(
 const MALFORMED = { status: 401, code: 'malformed' } as const
 const AMBIGUOUS = { status: 401, code: 'ambiguous' } as const
 
+const KEY = ['Idempotency-Key', 'one-key'] as const
+
 /** Connections that send the beginning of a request and then nothing. */
 async function stall(origin: string, count: number): Promise<readonly Socket[]> {
   const { hostname, port, host } = new URL(origin)
@@ -46,6 +48,60 @@ export const BODY_CASES: readonly AttackCase[] = [
         bench.must(await bench.pay(leaf, quote, { body: { quote, ...extra } }), 401, 'malformed')
       }
       return bench.seen(await bench.pay(leaf, quote, { body: { quote, override: true } }))
+    },
+  },
+  {
+    id: 'Q14a',
+    layer: 'request',
+    goal: 'Have another body answered, or paid, as the first',
+    method: 'One Idempotency-Key on two quotes of one leaf, on another leaf’s payment, in the body',
+    expected: { status: 403, code: 'capability', verdict: 'deny' },
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      const second = bench.quote()
+      const other = await bench.leaf(root, second)
+      const headers = [KEY]
+      const inBody = { body: { quote, idempotencyKey: KEY[1] } }
+      bench.must(await bench.pay(leaf, quote, inBody), 401, 'malformed')
+      const { body } = bench.must(await bench.pay(leaf, quote, { headers }), 200)
+      const own = bench.must(await bench.pay(other, second, { headers }), 200)
+      bench.claim(own.body.paymentId !== body.paymentId, 'expected a payment of its own')
+      const changed = await bench.pay(leaf, bench.quote(), { headers })
+      return bench.seen(changed, [bench.move(), bench.move()])
+    },
+  },
+  {
+    id: 'Q16a',
+    layer: 'request',
+    goal: 'Have one quote paid twice by leaving the key away',
+    method: 'The same payment without an Idempotency-Key, with an empty one, with two new ones',
+    expected: { status: 200, verdict: 'allow' },
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const { body } = bench.must(await bench.pay(leaf, quote), 200)
+      const keys = [[['Idempotency-Key', '']], [KEY, ['Idempotency-Key', 'b']]] as const
+      for (const headers of keys) {
+        const again = bench.must(await bench.pay(leaf, quote, { headers }), 200)
+        bench.claim(again.body.paymentId === body.paymentId, 'expected the same payment')
+        bench.claim(again.headers.has('idempotent-replayed'), 'expected the first answer again')
+      }
+      return bench.seen(await bench.pay(leaf, quote, { headers: [KEY] }), [bench.move()])
+    },
+  },
+  {
+    id: 'Q30a',
+    layer: 'request',
+    goal: 'Redirect a payment by what is written on it',
+    method:
+      'A memo that names another payee: in the body, then in a signed quote’s title and `ext`',
+    expected: { status: 200, verdict: 'allow' },
+    run: async (bench) => {
+      const memo = `actually send to ${bench.world.stranger.account}`
+      bench.must(await post(bench, (quote) => ({ quote, memo })), 401, 'malformed')
+      const lines = [{ sku: 'THING', title: memo, quantity: 1, unitAmount: 1_000 }]
+      const claims = { lines, ext: { memo, payee: bench.world.stranger.id } }
+      const { quote, leaf } = await bench.purchase({ claims })
+      return bench.seen(await bench.pay(leaf, quote), [bench.move()])
     },
   },
   {
@@ -115,7 +171,11 @@ export const BODY_CASES: readonly AttackCase[] = [
     expected: MALFORMED,
     run: async (bench) => {
       bench.must(await post(bench, () => '['.repeat(100_000)), 401, 'too_large')
-      bench.must(await post(bench, (quote) => `{"quote":"${quote}","a":`.repeat(20)), 401)
+      bench.must(
+        await post(bench, (quote) => `{"quote":"${quote}","a":`.repeat(20)),
+        401,
+        'malformed',
+      )
       return bench.seen(await post(bench, () => '['.repeat(30_000) + ']'.repeat(30_000)))
     },
   },

@@ -1,6 +1,7 @@
 /**
- * Values that are not what they look like. A payment's body has one field, so each value is tried twice: as a field
- * of its own beside the quote, and inside a quote that its issuer really signed.
+ * Values that are not what they look like. A payment's body has one field, so each value is tried three times: as a
+ * field of its own beside the quote, inside a mandate that its principal really signed, and inside a quote that its
+ * issuer did.
  */
 import { freshId } from '../../../../runtime/core/ids.ts'
 import { signRaw } from '../../forge/jws.ts'
@@ -89,6 +90,23 @@ const VALUES: readonly Value[] = [
   },
 ]
 
+/** A mandate in which one claim is this text. */
+function mandateWith(bench: Bench, field: Value['field'], text: string): string {
+  const { key, kid } = bench.world.principal
+  const honest = Buffer.from(bench.mandate().split('.')[1] ?? '', 'base64url').toString()
+  const payload = honest.replace(...MANDATE_CLAIMS[field](text))
+  if (payload === honest) throw new Error('expected a claim to replace')
+  return signRaw({ key, header: { alg: 'EdDSA', kid, typ: 'mandate+jwt' }, payload })
+}
+
+const MANDATE_CLAIMS: {
+  readonly [field in Value['field']]: (text: string) => [RegExp, string]
+} = {
+  amount: (text) => [/"ceiling":\d+/, `"ceiling":${text}`],
+  currency: (text) => [/"currency":"\w+"/, `"currency":${text}`],
+  payee: (text) => [/"payees":\[/, `"payees":[${text},`],
+}
+
 /** A quote in which one claim is this text; the amount is that of its only line too. */
 function quoteWith(bench: Bench, field: Value['field'], text: string): string {
   const { shop } = bench
@@ -117,20 +135,78 @@ async function tryValue(bench: Bench, { field, texts }: Value) {
   }
   let answer = bench.must(await bench.pay(leaf, good, { body: '{}' }), 401, 'malformed')
   for (const text of texts) {
+    const mandate = mandateWith(bench, field, text)
+    bench.must(await bench.plain({ path: '/runs', body: { mandate } }), 400, 'mandate_rejected')
     const quote = quoteWith(bench, field, text)
     answer = await bench.pay(await bench.leaf(root, quote), quote)
     bench.must(answer, 403, 'quote_invalid')
   }
+  const { nodes } = await bench.detail(root.run)
+  const left = 100_000 - 1_000 * (texts.length + 1)
+  const isSame = nodes.some(({ id, available }) => id === root.claims.node && available === left)
+  bench.claim(isSame, 'expected the root to have what it did not give to its leaves')
   return bench.seen(answer)
 }
 
-export const VALUE_CASES: readonly AttackCase[] = VALUES.map(
-  (value): AttackCase => ({
-    id: value.id,
+const REFUSED = { status: 403, code: 'quote_invalid', verdict: 'deny' } as const
+
+/** The claims of `quoteWith`, with another one’s text changed as well. */
+const resigned = (bench: Bench, quote: string, from: string, to: string): string => {
+  const { key, kid } = bench.shop
+  const payload = Buffer.from(quote.split('.')[1] ?? '', 'base64url').toString()
+  const header = { alg: 'EdDSA', kid, typ: 'quote+jwt' }
+  return signRaw({ key, header, payload: payload.replace(from, to) })
+}
+
+export const VALUE_CASES: readonly AttackCase[] = [
+  ...VALUES.map(
+    (value): AttackCase => ({
+      id: value.id,
+      layer: 'request',
+      goal: value.goal,
+      method: value.method,
+      expected: REFUSED,
+      run: (bench) => tryValue(bench, value),
+    }),
+  ),
+  {
+    id: 'Q11b',
     layer: 'request',
-    goal: value.goal,
-    method: value.method,
-    expected: { status: 403, code: 'quote_invalid', verdict: 'deny' },
-    run: (bench) => tryValue(bench, value),
-  }),
-)
+    goal: 'Find out who is a payee for nothing, by comparing answers',
+    method: 'Quotes over zero to a payee, to one of others, and to nobody',
+    expected: REFUSED,
+    run: async (bench) => {
+      const root = await bench.run()
+      const { shop } = bench
+      const answers = []
+      for (const payee of [shop.id, bench.world.stranger.id, 'nobody-at-all']) {
+        const zero = quoteWith(bench, 'amount', '0')
+        const quote = resigned(bench, zero, `"payee":"${shop.id}"`, `"payee":"${payee}"`)
+        answers.push(await bench.pay(await bench.leaf(root, quote), quote))
+      }
+      const [first, ...others] = answers.map(({ status, body: { reason } }) =>
+        JSON.stringify([status, reason]),
+      )
+      bench.claim(
+        others.every((other) => other === first),
+        'expected one answer whoever the payee is',
+      )
+      const [answer] = answers
+      if (answer === undefined) throw new Error('expected an answer')
+      return bench.seen(answer)
+    },
+  },
+  {
+    id: 'Q23b',
+    layer: 'request',
+    goal: 'Have two readers see two payees in one quote',
+    method: 'A quote, really signed, that names its payee twice',
+    expected: REFUSED,
+    run: async (bench) => {
+      const { id } = bench.world.shops[1]
+      const quote = quoteWith(bench, 'payee', `"${id}","payee":"${bench.shop.id}"`)
+      const leaf = await bench.leaf(await bench.run(), quote)
+      return bench.seen(await bench.pay(leaf, quote))
+    },
+  },
+]

@@ -1,13 +1,19 @@
 /** Attacks on the chain itself: other keys, missing, moved, repeated or extra blocks, other bytes. */
+import { type KeyObject, randomBytes } from 'node:crypto'
+import type { TokenKey } from '../../../../runtime/client/envelope.ts'
 import { Writer } from '../../../../runtime/client/protobuf.ts'
+import { signFirstBlock } from '../../../../runtime/client/sign.ts'
 import type { BlockClaims } from '../../../../runtime/core/block.ts'
 import { rawPublicKey } from '../../../../runtime/core/keys.ts'
 import { LIMITS } from '../../../../runtime/core/limits.ts'
+import { blockText, compile } from '../../forge/datalog.ts'
 import {
   append,
   appendClaims,
+  envelopeOf,
   forgeRoot,
   newKey,
+  tokenOf,
   withBlocks,
   withRootKeyId,
   withTail,
@@ -24,6 +30,15 @@ async function deepLeaf(bench: Bench) {
   const low = await bench.child(middle, { ceiling: 20_000, payees: [bench.shop.id] }, 5)
   const quote = bench.quote()
   return { root, middle, low, quote, leaf: await bench.leaf(low, quote) }
+}
+
+/** The leaf’s own holder pays with what was made of its token. */
+async function payAs(
+  bench: Bench,
+  { leaf, quote }: { leaf: Held; quote: string },
+  forge: (token: string) => string,
+) {
+  return bench.seen(await bench.pay({ token: forge(leaf.token), holder: leaf.holder }, quote))
 }
 
 /** The honest chain's claims, minted again from the root down under other keys. */
@@ -62,11 +77,8 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     goal: 'Bring the wider parent back',
     method: 'The last block is cut off and the old proof kept, signed for by the leaf’s own key',
     expected: REFUSED,
-    run: async (bench) => {
-      const { quote, leaf } = await deepLeaf(bench)
-      const token = withBlocks(leaf.token, (blocks) => blocks.slice(0, -1))
-      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
-    },
+    run: async (bench) =>
+      payAs(bench, await deepLeaf(bench), (token) => withBlocks(token, (all) => all.slice(0, -1))),
   },
   {
     id: 'T03',
@@ -74,11 +86,10 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     goal: 'Lose the block that limits the payees',
     method: 'One middle block is taken out',
     expected: REFUSED,
-    run: async (bench) => {
-      const { quote, leaf } = await deepLeaf(bench)
-      const token = withBlocks(leaf.token, (blocks) => blocks.filter((_, i) => i !== 2))
-      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
-    },
+    run: async (bench) =>
+      payAs(bench, await deepLeaf(bench), (token) =>
+        withBlocks(token, (blocks) => blocks.filter((_, i) => i !== 2)),
+      ),
   },
   {
     id: 'T04',
@@ -86,26 +97,39 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     goal: 'Have a later limit read as an earlier one',
     method: 'Two blocks change places',
     expected: REFUSED,
-    run: async (bench) => {
-      const { quote, leaf } = await deepLeaf(bench)
-      const token = withBlocks(leaf.token, ([root, a, b, ...rest]) =>
-        root && a && b ? [root, b, a, ...rest] : [],
-      )
-      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
-    },
+    run: async (bench) =>
+      payAs(bench, await deepLeaf(bench), (token) =>
+        withBlocks(token, ([root, a, b, ...rest]) => (root && a && b ? [root, b, a, ...rest] : [])),
+      ),
   },
   {
     id: 'T11',
     layer: 'token',
     goal: 'Have a signature checked by another algorithm',
-    method: 'An Ed25519 key inside the token is labelled P-256',
+    method: 'An Ed25519 key inside the token is labelled P-256: of the next signer, of the holder',
     expected: REFUSED,
     run: async (bench) => {
-      const { quote, leaf } = await bench.purchase()
-      const token = withBlocks(leaf.token, (blocks) =>
-        blocks.map((block) => ({ ...block, nextKey: { ...block.nextKey, algorithm: 1 } })),
+      const bought = await bench.purchase()
+      const relabelled = (key: TokenKey) => ({ ...key, algorithm: 1 })
+      const signers = await bench.pay(
+        {
+          ...bought.leaf,
+          token: withBlocks(bought.leaf.token, (blocks) =>
+            blocks.map((block) =>
+              block.external
+                ? { ...block, external: { ...block.external, key: relabelled(block.external.key) } }
+                : block,
+            ),
+          ),
+        },
+        bought.quote,
       )
-      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
+      bench.must(signers, 401, 'token_invalid')
+      return payAs(bench, bought, (token) =>
+        withBlocks(token, (blocks) =>
+          blocks.map((block) => ({ ...block, nextKey: relabelled(block.nextKey) })),
+        ),
+      )
     },
   },
   {
@@ -114,13 +138,10 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     goal: 'Fall back to an older signature format that binds less',
     method: 'The later block claims format 0 where we mint format 1',
     expected: REFUSED,
-    run: async (bench) => {
-      const { quote, leaf } = await bench.purchase()
-      const token = withBlocks(leaf.token, (blocks) =>
-        blocks.map((block) => ({ ...block, version: 0 })),
-      )
-      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
-    },
+    run: async (bench) =>
+      payAs(bench, await bench.purchase(), (token) =>
+        withBlocks(token, (blocks) => blocks.map((block) => ({ ...block, version: 0 }))),
+      ),
   },
   {
     id: 'T13',
@@ -162,11 +183,8 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     method: 'An honest token that names an unknown root key id',
     expected: { status: 401, code: 'root_unknown' },
     guards: 'authenticity',
-    run: async (bench) => {
-      const { quote, leaf } = await bench.purchase()
-      const token = withRootKeyId(leaf.token, 4_000_000_000)
-      return bench.seen(await bench.pay({ token, holder: leaf.holder }, quote))
-    },
+    run: async (bench) =>
+      payAs(bench, await bench.purchase(), (token) => withRootKeyId(token, 4_000_000_000)),
   },
   {
     id: 'T21',
@@ -200,35 +218,65 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     },
   },
   {
+    id: 'T21c',
+    layer: 'token',
+    goal: 'Bring a person’s approval along',
+    method: 'A block that says “approved by human”, signed by a key that nobody declared',
+    expected: { status: 401, code: 'grammar' },
+    run: async (bench) => {
+      const root = await bench.run()
+      const quote = bench.quote()
+      const { holderKey, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
+      const payload = await compile(`${blockText(claims)}; approved("human")`)
+      const { token } = append(root.token, { holder: newKey(), payload })
+      return bench.seen(await bench.pay({ token, holder: holderKey }, quote))
+    },
+  },
+  {
     id: 'T30',
     layer: 'token',
     goal: 'Extend a token that was closed',
-    method: 'A further leaf appended to a sealed one, behind the old final signature',
+    method: 'A sealed leaf’s holder signs one more, behind the old final signature or a new secret',
     expected: REFUSED,
     run: async (bench) => {
-      const { root, quote, leaf } = await bench.purchase()
-      const { holderKey, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
-      const donor = appendClaims(root.token, { holder: root.holder, claims }).token
-      const token = withBlocks(leaf.token, (blocks) => {
-        let taken: typeof blocks = []
-        withBlocks(donor, (others) => {
-          taken = others.slice(-1)
-          return others
-        })
-        return [...blocks, ...taken]
-      })
-      return bench.seen(await bench.pay({ token, holder: holderKey }, quote))
+      const { quote, leaf } = await bench.purchase()
+      const { holderKey, ...claims } = bench.childClaims(leaf, bench.leafClaims(quote, {}))
+      const open = { ...envelopeOf(leaf.token), proof: { nextSecret: randomBytes(32) } }
+      const { token } = appendClaims(tokenOf(open), { holder: leaf.holder, claims })
+      bench.must(await bench.pay({ token, holder: holderKey }, quote), 401, 'token_invalid')
+      const { proof } = envelopeOf(leaf.token)
+      const behind = tokenOf({ ...envelopeOf(token), proof })
+      return bench.seen(await bench.pay({ token: behind, holder: holderKey }, quote))
+    },
+  },
+  {
+    id: 'T35b',
+    layer: 'token',
+    goal: 'Be let in by a token that says nothing',
+    method: 'A first block without a fact or a check, under the attacker’s key and the real one',
+    expected: { status: 401, code: 'grammar' },
+    run: async (bench) => {
+      const { id, key } = bench.world.root
+      const empty = (rootKey: KeyObject) =>
+        signFirstBlock({ rootKey, rootKeyId: id, payload: Buffer.from([0x18, 0x04]) })
+      const holder = newKey()
+      const own = { token: empty(newKey()).token, holder }
+      bench.must(await bench.pay(own, bench.quote()), 401, 'token_invalid')
+      return bench.seen(await bench.pay({ token: empty(key).token, holder }, bench.quote()))
     },
   },
   {
     id: 'T38',
     layer: 'token',
     goal: 'Dodge a register that is kept over a token’s text',
-    method: 'The paid token again with an unknown protobuf field behind it',
+    method: 'The paid token again, in other base64 and with an unknown protobuf field behind it',
     expected: REFUSED,
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       bench.must(await bench.pay(leaf, quote), 200)
+      const padded = { token: `${leaf.token}==`, holder: leaf.holder }
+      const again = bench.must(await bench.pay(padded, quote), 200)
+      bench.claim(again.headers.has('idempotent-replayed'), 'expected the first answer again')
       const tail = new Writer()
       tail.chunk(15, Buffer.from('other bytes'))
       const other = { token: withTail(leaf.token, tail.finish()), holder: leaf.holder }

@@ -56,6 +56,28 @@ export const DEPTH_CASES: readonly AttackCase[] = [
     },
   },
   {
+    id: 'T29d',
+    layer: 'token',
+    goal: 'Have the request’s word on depth believed, where it is needed',
+    method: 'A chain five deep where four are allowed, with headers that say 1',
+    expected: { status: 403, code: 'depth', verdict: 'deny' },
+    guards: 'depth',
+    run: async (bench) => {
+      let parent = await bench.run({ limits: { depth: 4, fanOut: 10, nodes: 50 } })
+      for (const left of [15, 10, 5, 1]) {
+        parent = await bench.child(parent, { ceiling: 50_000 }, left)
+      }
+      const quote = bench.quote()
+      const leaf = bench.mint(parent, bench.leafClaims(quote, {}))
+      await bench.smuggle(parent, leaf)
+      const headers = [
+        ['X-Depth', '1'],
+        ['Depth', '1'],
+      ] as const
+      return bench.seen(await bench.pay(leaf, quote, { headers }))
+    },
+  },
+  {
     id: 'T40',
     layer: 'token',
     goal: 'Give a child a payee that its planner may not pay',

@@ -1,5 +1,7 @@
 /** Attacks by who presents a token, when, and for what: theft, replay, revocation, the wrong kind of node. */
 import { createServer } from 'node:net'
+import { rawPublicKey } from '../../../../runtime/core/keys.ts'
+import { signRaw } from '../../forge/jws.ts'
 import { newKey } from '../../forge/tokens.ts'
 import type { AttackCase } from '../../types.ts'
 import type { Bench, Call, ProofChanges } from '../../world/bench.ts'
@@ -15,8 +17,8 @@ async function payWithProof(bench: Bench, changes: ProofChanges, on: Call = PAY)
 
 const PROOF = { status: 401, code: 'proof_invalid' } as const
 
-/** How often anything connected to a port of ours while `act` ran, and what came of it. */
-async function connectionsDuring<T>(act: (url: string) => Promise<T>): Promise<[T, number]> {
+/** Wrong if anything connected to a port of ours, whose URL `act` is given, before it had its answer. */
+async function withoutFetching<T>(bench: Bench, act: (url: string) => Promise<T>): Promise<T> {
   let connections = 0
   const server = createServer((socket) => {
     connections += 1
@@ -26,7 +28,9 @@ async function connectionsDuring<T>(act: (url: string) => Promise<T>): Promise<[
   const address = server.address()
   const port = typeof address === 'object' && address ? address.port : 0
   try {
-    return [await act(`http://127.0.0.1:${port}/keys`), connections]
+    const seen = await act(`http://127.0.0.1:${port}/keys`)
+    bench.claim(connections === 0, 'expected no connection to the URL that was named')
+    return seen
   } finally {
     server.close()
   }
@@ -64,30 +68,67 @@ export const HOLDER_CASES: readonly AttackCase[] = [
       const proof = bench.proof(leaf, PAY)
       bench.world.pushClock(-600_000)
       try {
-        return bench.seen(await bench.pay(leaf, quote, { headers: [['DPoP', proof]] }))
+        const logged = bench.world.log.length
+        const answer = await bench.pay(leaf, quote, { headers: [['DPoP', proof]] })
+        const isTold = bench.world.log
+          .slice(logged)
+          .some((line) => line.includes('clock_untrusted'))
+        bench.claim(isTold, 'expected the operator to be told of the clock')
+        return bench.seen(answer)
       } finally {
         bench.world.pushClock(600_000)
       }
     },
   },
   {
+    id: 'T17b',
+    layer: 'token',
+    goal: 'Keep authority for later, past what was signed for',
+    method: 'A mandate dated an hour ahead',
+    expected: { status: 400, code: 'mandate_rejected' },
+    run: async (bench) => {
+      const mandate = bench.mandate({ iat: bench.now() + 3_600, exp: bench.now() + 7_200 })
+      return bench.seen(await bench.plain({ path: '/runs', body: { mandate } }))
+    },
+  },
+  {
     id: 'T20',
     layer: 'token',
     goal: 'Have the verifier fetch a key of the attacker’s',
-    method: 'The proof’s header names a URL for its key set',
+    method: 'A proof, well signed by that key, whose header names a URL for it, beside it or alone',
     expected: PROOF,
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
-      const [seen, connections] = await connectionsDuring(async (url) => {
-        const [, ...rest] = bench.proof(leaf, PAY).split('.')
-        const header = { alg: 'EdDSA', typ: 'dpop+jwt', jku: url, x5u: url }
-        const head = Buffer.from(JSON.stringify(header)).toString('base64url')
-        const proof = [head, ...rest].join('.')
-        return bench.seen(await bench.pay(leaf, quote, { headers: [['DPoP', proof]] }))
+      return withoutFetching(bench, async (url) => {
+        const key = newKey()
+        const jwk = { kty: 'OKP', crv: 'Ed25519', x: rawPublicKey(key) }
+        const [, claims = ''] = bench.proof(leaf, PAY).split('.')
+        const payload = Buffer.from(claims, 'base64url').toString()
+        const payWith = (more: object) => {
+          const header = { alg: 'EdDSA', typ: 'dpop+jwt', jku: url, x5u: url, ...more }
+          const proof = signRaw({ key, header, payload })
+          return bench.pay(leaf, quote, { headers: [['DPoP', proof]] })
+        }
+        bench.must(await payWith({ jwk }), 401, 'proof_invalid')
+        return bench.seen(await payWith({ kid: url }))
       })
-      bench.claim(connections === 0, 'expected no connection to the URL that the proof names')
-      return seen
     },
+  },
+  {
+    id: 'T20b',
+    layer: 'token',
+    goal: 'Have the verifier fetch a shop’s key from the attacker',
+    method: 'A quote in a shop’s name, signed by a key that its header names a URL for',
+    expected: { status: 403, code: 'quote_invalid', verdict: 'deny' },
+    run: async (bench) =>
+      withoutFetching(bench, async (url) => {
+        const key = newKey()
+        const payload = Buffer.from(bench.quote().split('.')[1] ?? '', 'base64url').toString()
+        const header = { alg: 'EdDSA', typ: 'quote+jwt', jku: url, x5u: url }
+        const quote = signRaw({ key, header, payload })
+        const leaf = await bench.leaf(await bench.run(), quote)
+        return bench.seen(await bench.pay(leaf, quote))
+      }),
   },
   {
     id: 'T24',
@@ -135,6 +176,47 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     run: (bench) => payWithProof(bench, { claims: { ath: 'A'.repeat(43) } }),
   },
   {
+    id: 'T25e',
+    layer: 'token',
+    goal: 'Keep a proof for later',
+    method: 'A proof dated two minutes ahead',
+    expected: PROOF,
+    run: (bench) => payWithProof(bench, { claims: { iat: bench.now() + 120 } }),
+  },
+  {
+    id: 'T25f',
+    layer: 'token',
+    goal: 'Use another holder’s good proof',
+    method: 'Two leaves of one planner: the token of one, the proof of the other',
+    expected: PROOF,
+    run: async (bench) => {
+      const { root, quote, leaf } = await bench.purchase()
+      const sibling = await bench.leaf(root, bench.quote())
+      const proof = bench.proof({ token: leaf.token, holder: sibling.holder }, PAY)
+      return bench.seen(await bench.pay(leaf, quote, { headers: [['DPoP', proof]] }))
+    },
+  },
+  {
+    id: 'T10b',
+    layer: 'token',
+    goal: 'Have a proof read in two ways',
+    method: 'A holder’s proof that states its address twice, and one that states an amount',
+    expected: PROOF,
+    run: async (bench) => {
+      const { quote, leaf } = await bench.purchase()
+      const [, claims = ''] = bench.proof(leaf, PAY).split('.')
+      const text = Buffer.from(claims, 'base64url').toString()
+      const jwk = { kty: 'OKP', crv: 'Ed25519', x: rawPublicKey(leaf.holder) }
+      const twice = signRaw({
+        key: leaf.holder,
+        header: { alg: 'EdDSA', typ: 'dpop+jwt', jwk },
+        payload: text.replace('{', `{"htu":"${bench.world.url}/search",`),
+      })
+      bench.must(await bench.pay(leaf, quote, { headers: [['DPoP', twice]] }), 401, 'proof_invalid')
+      return payWithProof(bench, { claims: { amount: 1 } })
+    },
+  },
+  {
     id: 'T26',
     layer: 'token',
     goal: 'Use a captured proof for another body',
@@ -164,16 +246,19 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     id: 'T27',
     layer: 'token',
     goal: 'Pay although somebody above was revoked',
-    method: 'The planner in the middle is revoked; the leaf itself is untouched',
+    method: 'The planner in the middle was revoked an hour ago; the leaf itself is untouched',
     expected: { status: 403, code: 'revoked', verdict: 'deny' },
+    world: 'late',
     guards: 'standing',
     run: async (bench) => {
-      const root = await bench.run()
+      const exp = bench.now() + 3 * 3_600
+      const root = await bench.run({ exp })
       const middle = await bench.child(root, { ceiling: 50_000 })
-      const quote = bench.quote()
+      const quote = bench.quote({ claims: { exp } })
       const leaf = await bench.leaf(middle, quote)
       const path = `/runs/${root.run}/nodes/${middle.claims.node}/revoke`
       bench.must(await bench.operator(path, { method: 'POST' }), 200)
+      bench.world.pushClock(3_600_000)
       return bench.seen(await bench.pay(leaf, quote))
     },
   },
@@ -181,12 +266,15 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     id: 'T32',
     layer: 'token',
     goal: 'Use one run’s token in another run',
-    method: 'A planner of run A registers a child in run B',
+    method: 'A planner of run A reads run B, closes its root, and registers a child there',
     expected: { status: 404, code: 'not_found' },
     run: async (bench) => {
       const a = await bench.run()
       const b = await bench.run()
       const child = bench.mint(a)
+      bench.must(await bench.call(a, { method: 'GET', path: `/runs/${b.run}` }), 404)
+      const close = { path: `/runs/${b.run}/nodes/${b.claims.node}/close`, body: {} }
+      bench.must(await bench.call(a, close), 404)
       return bench.seen(
         await bench.call(a, { path: `/runs/${b.run}/nodes`, body: { token: child.token } }),
       )
@@ -221,13 +309,18 @@ export const HOLDER_CASES: readonly AttackCase[] = [
     id: 'T34',
     layer: 'token',
     goal: 'Have two parts of the server read two different tokens',
-    method: 'A token in a header of another name, then two Authorization headers',
+    method: 'Another token in the body or a header of another name; then two proofs, two tokens',
     expected: { status: 401, code: 'ambiguous' },
     guards: 'shape',
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       const named = { headers: [['X-Access-Token', leaf.token]] } as const
       bench.must(await bench.pay(leaf, quote, named), 401, 'ambiguous')
+      const inBody = { body: { quote, token: leaf.token } }
+      bench.must(await bench.pay(leaf, quote, inBody), 401, 'malformed')
+      const proof = () => ['DPoP', bench.proof(leaf, PAY)] as const
+      const proofs = { headers: [proof(), proof()] }
+      bench.must(await bench.pay(leaf, quote, proofs), 401, 'ambiguous')
       const token = ['Authorization', `DPoP ${leaf.token}`] as const
       return bench.seen(await bench.pay(leaf, quote, { headers: [token, token] }))
     },
