@@ -1,0 +1,133 @@
+/**
+ * A node as its own process holds it: a token, the key that goes with it, and what may be done with both. Keys of
+ * children are made here and never leave; a child is handed to somebody else as a whole, token and key together.
+ */
+import { generateKeyPairSync } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { BlockClaims, NodeKind } from '../core/block.ts'
+import { Rejected } from '../core/errors.ts'
+import { allottedNodeIdOf, type Digest, type PayeeId, type RunId } from '../core/ids.ts'
+import { rawPublicKey } from '../core/keys.ts'
+import { type Minor, ZERO } from '../core/money.ts'
+import type { Clock, Seconds } from '../core/time.ts'
+import { type Client, createClient, type Fetch } from './client.ts'
+import { ClientError } from './errors.ts'
+import { type Holder, holderKeyObject, mintChild, readToken } from './mint.ts'
+
+export interface NodeOptions {
+  /** The gateway's public URL. */
+  readonly gateway: string
+  readonly token: string
+  readonly holder: Holder
+  readonly clock: Clock
+  readonly fetch?: Fetch
+}
+
+/** What a child is given; what is left out is as its parent's. */
+export interface ChildWish {
+  readonly kind: NodeKind
+  /** Minor units of the run's currency; 0 for a looker, the quote's amount for a leaf. */
+  readonly ceiling: Minor
+  /** A leaf has one. */
+  readonly payees?: readonly PayeeId[]
+  readonly expiresAtSeconds?: Seconds
+  /** A leaf's: SHA-256 of the quote's text. */
+  readonly quote?: Digest
+  /** A planner's: how many nodes it may make below itself; they are taken from those of its parent. */
+  readonly nodes?: number
+}
+
+const TRIES = 5
+/** Before the second try, where the gateway names no time; it doubles from there. */
+const WAIT_MS = 250
+
+/** A conflict is about what was asked, and the same would be asked again. */
+const isPassing = ({ advice, code }: ClientError): boolean =>
+  advice === 'retry' && code !== 'conflict'
+
+/**
+ * Makes a call again while its error advises `retry`: no answer came, the gateway was at fault, or a proof was too
+ * old. Each try signs a new proof, and every call of the client may be repeated: what was done is done once. Throws
+ * the last ClientError.
+ */
+export async function retrying<T>(call: () => Promise<T>, tries = TRIES): Promise<T> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof ClientError) || !isPassing(error) || tried >= tries) throw error
+      await sleep((error.retryAfterSeconds ?? 0) * 1000 || WAIT_MS * 2 ** (tried - 1))
+    }
+  }
+}
+
+/** One node of one run. It connects only when something is asked of it. */
+export class HeldNode {
+  readonly claims: BlockClaims
+  readonly run: RunId
+  readonly client: Client
+  readonly #options: NodeOptions
+  #made = 0
+
+  /** Throws Rejected: `token_invalid` or `grammar` where the token cannot be read, `signer` where the key is another's. */
+  constructor(options: NodeOptions) {
+    const chain = readToken(options.token)
+    const [claims, run] = [chain.at(-1), chain[0]?.run]
+    if (claims === undefined || run === undefined) {
+      throw new Rejected('token_invalid', 'expected a token of a run', 'token')
+    }
+    if (rawPublicKey(holderKeyObject(options.holder)) !== claims.holder) {
+      throw new Rejected('signer', 'expected the key that the token names as its holder')
+    }
+    this.claims = claims
+    this.run = run
+    this.client = createClient(options)
+    this.#options = options
+  }
+
+  /**
+   * Mints the next child and has it recorded; after a lost reply the same token is sent again and finds the same
+   * node. An id that an earlier life of this planner has used up is passed over, so a planner that was started again
+   * needs no memory of its children; it may close them by their ids, which `client.readRun` lists. Throws Rejected
+   * where the child would be wider than its parent, ClientError where the gateway refuses.
+   */
+  async split({ nodes, ...wish }: ChildWish): Promise<HeldNode> {
+    for (;;) {
+      const child = this.#mint(wish)
+      try {
+        await retrying(() => this.client.registerNode(this.run, child.token, nodes))
+        return new HeldNode(child)
+      } catch (error) {
+        if (!(error instanceof ClientError) || error.code !== 'conflict') throw error
+      }
+    }
+  }
+
+  /** What this planner may still give away, in minor units: less than its ceiling once something was spent. */
+  async left(): Promise<Minor> {
+    const { nodes } = await retrying(() => this.client.readRun(this.run))
+    const own = nodes.find(({ id }) => id === this.claims.node)
+    return own?.available ?? ZERO
+  }
+
+  /** As a planner, closes a node below, or itself, and all below that; what was not spent goes to its parent. */
+  close(below: HeldNode = this): ReturnType<Client['closeNode']> {
+    return retrying(() => this.client.closeNode(this.run, below.claims.node))
+  }
+
+  #mint(wish: Omit<ChildWish, 'nodes'>): NodeOptions {
+    const { token, holder } = this.#options
+    const { privateKey } = generateKeyPairSync('ed25519')
+    const { node, currency, expiresAtSeconds, payees } = this.claims
+    const minted = mintChild(token, holder, {
+      currency,
+      expiresAtSeconds,
+      payees,
+      ...wish,
+      node: allottedNodeIdOf(node, this.#made),
+      holder: rawPublicKey(privateKey),
+    })
+    this.#made += 1
+    return { ...this.#options, token: minted.token, holder: privateKey }
+  }
+}
