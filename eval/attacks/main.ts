@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { ABLATED, type Ablation, ablate } from './ablate.ts'
 import { CASES } from './cases/all.ts'
 import { NOT_APPLICABLE, type NotApplicable } from './cases/not-applicable.ts'
+import { type FuzzResult, fuzz, isWell } from './fuzz.ts'
 import { runSuite } from './suite.ts'
 import { type AttackCase, type CaseResult, LAYERS } from './types.ts'
 import { startScene } from './world/start.ts'
@@ -15,6 +16,9 @@ ledger's balances and on the code of the refusal. Ends with 0 only if every case
   --layer a,b     only these: ${LAYERS.join(', ')}
   --only id,id    only these cases, such as T25,L02
   --ablate        run the cases of each check without that check, and show what it is worth
+  --fuzz N        send N changed tokens and proofs to a gateway, with honest payments among them; ends with 0 only if
+                  nothing got through, nothing broke and its main loop never stalled for more than 100 ms
+  --seed N        of what --fuzz draws, 1 unless given
   --list          what there is, without running anything
   --json          one JSON document on stdout, and nothing else there
   --help
@@ -102,10 +106,37 @@ async function ablateAll(json: boolean): Promise<boolean> {
   }
 }
 
+function wholeNumber(text: string, name: string): number {
+  const value = Number(text)
+  if (!/^[0-9]{1,9}$/.test(text) || value < 1)
+    throw new UsageError(`--${name} takes a whole number`)
+  return value
+}
+
+function fuzzLines({ failures, ...result }: FuzzResult): string {
+  const lines = Object.entries(result).map(
+    ([name, value]) => `${name.padEnd(16)} ${JSON.stringify(value)}\n`,
+  )
+  const wrong = failures.map((failure) => `NOT REFUSED  ${JSON.stringify(failure)}\n`)
+  return [...lines, ...wrong].join('')
+}
+
+async function fuzzAll(requests: number, seed: number, json: boolean): Promise<boolean> {
+  const result = await fuzz({
+    requests,
+    seed,
+    onProgress: (done) => (json ? undefined : out(`${done} of ${requests}\n`)),
+  })
+  out(json ? `${JSON.stringify(result, null, 2)}\n` : fuzzLines(result))
+  return isWell(result, { timed: true })
+}
+
 const FLAGS = {
   layer: { type: 'string' },
   only: { type: 'string' },
   ablate: { type: 'boolean', default: false },
+  fuzz: { type: 'string' },
+  seed: { type: 'string', default: '1' },
   list: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
@@ -117,6 +148,10 @@ async function main(): Promise<number> {
     if (values.help) {
       out(USAGE)
       return 0
+    }
+    if (values.fuzz !== undefined) {
+      const [requests, seed] = [wholeNumber(values.fuzz, 'fuzz'), wholeNumber(values.seed, 'seed')]
+      return (await fuzzAll(requests, seed, values.json)) ? 0 : 1
     }
     const asked = chosen(values.layer, values.only)
     if (values.list) {

@@ -57,7 +57,10 @@ function isAllEd25519({ blocks }: Envelope): boolean {
  * Every signature holds and the library understood these bytes and no others: it writes the same bytes again. So
  * what was read from them here is what the library verified, and a token has one encoding.
  */
-function parse(biscuit: Biscuit, { bytes, rootKey }: Read): Token | undefined {
+export function parse(
+  biscuit: Biscuit,
+  { bytes, rootKey }: Pick<Read, 'bytes' | 'rootKey'>,
+): Token | undefined {
   // The library consumes the key it is handed, so every call gets a new one; and it must never throw.
   const provider = () => biscuit.PublicKey.fromBytes(rootKey, biscuit.SignatureAlgorithm.Ed25519)
   const parsed = callLibrary(() => biscuit.Biscuit.fromBytesWithProvider(bytes, provider))
