@@ -20,7 +20,7 @@ export interface VerifiedToken {
 
 export type TokenRefusal = Extract<
   DenialCode,
-  'too_large' | 'token_invalid' | 'root_unknown' | 'grammar' | 'signer'
+  'too_large' | 'token_invalid' | 'root_unknown' | 'grammar' | 'signer' | 'proof_invalid'
 >
 
 export type TokenVerdict =
@@ -37,7 +37,11 @@ export interface Minted {
  * thrown retryable Fault (`engine_timeout`, `engine_busy`, `engine_failed`); hostile input never stops it.
  */
 export interface TokenEngine {
-  verify(token: string, request?: RequestFacts): Promise<TokenVerdict>
+  /**
+   * `holder` is the key of a proof that held: refused as `proof_invalid` unless the last block declares it, and what
+   * waits is answered in turn by holder, so that none can fill the way for the others.
+   */
+  verify(token: string, request?: RequestFacts, holder?: HolderKey): Promise<TokenVerdict>
   /** Block 0, signed by the current root key. */
   mintRoot(claims: BlockClaims): Promise<Minted>
   /** A third-party block signed by the parent's holder; lookers and leaves are sealed. */

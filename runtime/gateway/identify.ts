@@ -1,6 +1,7 @@
 /**
- * Checks 1 and 2: who is calling. Nothing of a token is read before its signatures hold, nothing is read from the
- * store before the holder has signed this very request, and a chain that was never recorded is nobody's.
+ * Checks 1 and 2: who is calling. The proof is judged first, by itself, so that a bad one costs no worker; then the
+ * token, whose own checks are run only if its last holder made that proof. Nothing is read from the store before the
+ * holder has signed this very request, and a chain that was never recorded is nobody's.
  */
 import type { BlockClaims, Operation, RequestFacts } from '../core/block.ts'
 import type { DenialCode } from '../core/codes.ts'
@@ -62,27 +63,34 @@ export async function identify<Body>(
   if (!parsed.ok) return { ok: false, code: parsed.code }
 
   const { request } = parsed
-  const verdict = await gate.engine.verify(request.token, asked?.(request.body, now))
-  const [root] = verdict.ok ? verdict.token.blocks : []
-  const node = verdict.ok ? verdict.token.blocks.at(-1) : undefined
-  const possession = node && checkProof({ ...request, holder: node.holder, now })
+  const possession = checkProof({ ...request, now })
+  const token = possession.ok
+    ? await gate.engine.verify(request.token, asked?.(request.body, now), possession.holder)
+    : undefined
+  const [root] = token?.ok ? token.token.blocks : []
+  const node = token?.ok ? token.token.blocks.at(-1) : undefined
   const snapshot =
-    root && node && possession?.ok
+    root && node
       ? await gate.ledger.snapshot({ node: node.node, ...also?.(request.body, node, root, now) })
       : undefined
 
-  const facts = factsOf(gate, { token: verdict, proofHolds: possession?.ok === true, snapshot })
+  const facts = factsOf(gate, {
+    proofHolds: possession.ok,
+    ...(token && { token }),
+    ...(snapshot && { snapshot }),
+  })
   const unproved = trial.judge('authenticity', attempt, facts)
   if (unproved) return { ok: false, code: unproved.code }
-  if (!verdict.ok || !node) return { ok: false, code: 'token_invalid' }
-  if (!possession?.ok) return { ok: false, code: 'proof_invalid' }
-  if (!snapshot) return { ok: false, code: 'token_invalid' }
+  if (!possession.ok) return { ok: false, code: 'proof_invalid' }
+  if (!token?.ok || !node || !snapshot) return { ok: false, code: 'token_invalid' }
 
   assertNoMoreThanToken(snapshot, node)
-  const { jti, expiresAtSeconds } = possession
-  const proof = { jti, expiresAtSeconds, holder: node.holder, attempt: freshId() }
-  const { token } = verdict
-  return { ok: true, caller: { attempt, trial, request, token, node, snapshot, facts, proof } }
+  const { ok: _ok, ...used } = possession
+  const proof = { ...used, attempt: freshId() }
+  return {
+    ok: true,
+    caller: { attempt, trial, request, token: token.token, node, snapshot, facts, proof },
+  }
 }
 
 /** Before the caller is known every refusal looks the same, and is counted, not stored. */
@@ -91,22 +99,13 @@ export function unauthenticated(gate: Gate, code: DenialCode): Answer {
   return UNAUTHENTICATED
 }
 
-function factsOf(
-  gate: Gate,
-  known: {
-    readonly token: Facts['token'] & object
-    readonly proofHolds: boolean
-    readonly snapshot: Snapshot | undefined
-  },
-): Facts {
-  const { token, proofHolds, snapshot } = known
-  if (snapshot === undefined || !token.ok) return { token, proofHolds, chainRecorded: false }
+function factsOf(gate: Gate, known: Pick<Facts, 'token' | 'proofHolds' | 'snapshot'>): Facts {
+  const { token, snapshot } = known
+  if (snapshot === undefined || !token?.ok) return { ...known, chainRecorded: false }
   const reading = readMandate(snapshot.run.mandate, gate.trust)
   return {
-    token,
-    proofHolds,
+    ...known,
     chainRecorded: isRecorded(snapshot, token.token),
-    snapshot,
     ...(reading.ok && reading.digest === snapshot.run.mandateDigest
       ? { mandate: reading.mandate }
       : {}),

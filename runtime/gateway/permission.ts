@@ -22,13 +22,11 @@ export async function withPermission(
   const { currency } = node
   const verdicts = await Promise.all(
     payees.map((payee) =>
-      gate.engine.verify(request.token, {
-        operation,
-        amount,
-        currency,
-        payee,
-        nowSeconds: attempt.now,
-      }),
+      gate.engine.verify(
+        request.token,
+        { operation, amount, currency, payee, nowSeconds: attempt.now },
+        node.holder,
+      ),
     ),
   )
   const permitted = verdicts.filter((verdict) => verdict.ok && verdict.token.authorised === true)

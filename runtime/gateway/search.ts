@@ -1,13 +1,17 @@
 /**
  * What a looker may do: search the merchants that its token allows, and ask one of them for a quote. What comes back
- * is a stranger's data; its digest is in the looker's log, with the proof used up, before anyone is given it.
+ * is a stranger's data; its digest is in the looker's log before anyone is given it. The proof is used up before any
+ * shop is asked, with a note of what is asked for: a second write, because one write before would not know the answer,
+ * and one after would let a replayed proof reach the shops.
  */
 import type { Operation } from '../core/block.ts'
 import { Fault } from '../core/errors.ts'
 import { type MerchantId, sha256 } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
+import type { Note } from '../core/ledger.ts'
 import type { Item } from '../core/merchants.ts'
 import { ZERO } from '../core/money.ts'
+import { nowSeconds } from '../core/time.ts'
 import { quoteBody, searchBody } from '../core/wire.ts'
 import { type Answer, json } from './answers.ts'
 import type { Parsed, RawRequest } from './attempt.ts'
@@ -17,6 +21,7 @@ import { parseRequest } from './parse.ts'
 import { withPermission } from './permission.ts'
 import { refuseRequest } from './refuse.ts'
 import { spendProof } from './spend.ts'
+import { unexpected } from './unexpected.ts'
 
 /** `POST /search`: items of the allowed merchants, or of those that are named. */
 export async function search(gate: Gate, raw: RawRequest): Promise<Answer> {
@@ -28,20 +33,12 @@ export async function search(gate: Gate, raw: RawRequest): Promise<Answer> {
   })
   if ('answer' in looker) return looker.answer
   const { caller, merchants } = looker
-  const found = await searchAll(gate, caller, merchants)
-  const items = found.items.slice(0, caller.request.body.limit)
-  const isRecorded = await spendProof(gate, caller, {
-    stream: caller.node.node,
-    type: 'read',
-    data: {
-      act: 'search',
-      merchants,
-      silent: found.silent,
-      items: items.length,
-      digest: sha256(canonicalJson(items)),
-    },
-  })
-  return isRecorded ? json(200, { items }) : unauthenticated(gate, 'proof_replayed')
+  if (!(await mayAsk(gate, caller, merchants))) return unauthenticated(gate, 'proof_replayed')
+  const { items: found, silent } = await searchAll(gate, caller, merchants)
+  const items = found.slice(0, caller.request.body.limit)
+  const digest = sha256(canonicalJson(items))
+  await wasRead(gate, caller, { act: 'search', merchants, silent, items: items.length, digest })
+  return json(200, { items })
 }
 
 /** `POST /quotes`: a merchant's signed offer for these lines. It is handed on as it came; check 6 judges it when it is paid. */
@@ -49,16 +46,30 @@ export async function quote(gate: Gate, raw: RawRequest): Promise<Answer> {
   const parsed = parseRequest(raw, quoteBody, gate.facts.gatewayUrl)
   const looker = await admit(gate, 'quote', parsed, ({ request }) => [request.body.merchant])
   if ('answer' in looker) return looker.answer
-  const { caller } = looker
+  const { caller, merchants } = looker
+  if (!(await mayAsk(gate, caller, merchants))) return unauthenticated(gate, 'proof_replayed')
   const { merchant, lines } = caller.request.body
   const text = await gate.merchants.quote(merchant, caller.node.currency, lines)
-  const data = { act: 'quote', merchant, lines: lines.length, digest: sha256(text) }
-  const isRecorded = await spendProof(gate, caller, {
+  const digest = sha256(text)
+  await wasRead(gate, caller, { act: 'quote', merchant, lines: lines.length, digest })
+  return json(200, { quote: text })
+}
+
+/** Uses the proof up with a note of who will be asked; false for a replay, of which no shop hears. */
+const mayAsk = (gate: Gate, caller: Caller<unknown>, merchants: readonly MerchantId[]) =>
+  spendProof(gate, caller, {
     stream: caller.node.node,
     type: 'read',
-    data,
+    data: { act: 'ask', merchants, attempt: caller.proof.attempt },
   })
-  return isRecorded ? json(200, { quote: text }) : unauthenticated(gate, 'proof_replayed')
+
+/** Records what came back; `attempt` ties it to its question, and tells two equal answers apart. */
+async function wasRead(gate: Gate, caller: Caller<unknown>, read: Note['data']): Promise<void> {
+  const data = { ...read, attempt: caller.proof.attempt }
+  const now = nowSeconds(gate.clock)
+  const note = { stream: caller.node.node, type: 'read', data, now } as const
+  const result = await gate.ledger.execute('note', note)
+  if (!result.ok) throw unexpected('note', result.code)
 }
 
 type Admitted<Body> =

@@ -2,6 +2,7 @@
 import type { BlockClaims, RequestFacts } from '../core/block.ts'
 import type { Minted, TokenVerdict } from '../core/engine.ts'
 import type { FaultCode } from '../core/errors.ts'
+import type { HolderKey } from '../core/ids.ts'
 
 export interface Setup {
   readonly kind: 'setup'
@@ -11,7 +12,13 @@ export interface Setup {
 }
 
 export type Task =
-  | { readonly kind: 'verify'; readonly token: string; readonly request?: RequestFacts }
+  | {
+      readonly kind: 'verify'
+      readonly token: string
+      readonly request?: RequestFacts
+      /** Whose proof came with the token. */
+      readonly holder?: HolderKey
+    }
   | { readonly kind: 'mint_root'; readonly claims: BlockClaims }
   | {
       readonly kind: 'mint_child'

@@ -62,8 +62,9 @@ export async function createTokenEngine(options: TokenEngineOptions): Promise<To
     return outcome.minted
   }
   return {
-    async verify(token, request) {
-      const task = { kind: 'verify', token, ...(request && { request }) } as const
+    async verify(token, request, holder) {
+      const asked = { ...(request && { request }), ...(holder !== undefined && { holder }) }
+      const task = { kind: 'verify', token, ...asked } as const
       const outcome = unwrap(await pool.run(task))
       if (outcome.kind !== 'verdict') throw mismatch()
       return outcome.verdict

@@ -1,6 +1,8 @@
 /**
  * Proof of possession (DPoP, RFC 9449): a request carries a one-time JWS by the node's holder over its method, URL,
- * time and token. Pure and synchronous; whether a `jti` was seen before is for the transaction that consumes it.
+ * time and token. It is judged first and by itself, under the key that it carries, so that a bad one costs no worker;
+ * that this key is the holder of the token's last block is for whoever verifies the token. Pure and synchronous;
+ * whether a `jti` was seen before is for the transaction that consumes it.
  */
 import { z } from 'zod'
 import { type HolderKey, IDENTIFIER, sha256 } from '../core/ids.ts'
@@ -26,38 +28,41 @@ export interface ProofToCheck {
   readonly url: string
   /** The token's text as presented. */
   readonly token: string
-  /** The key that the token's last block declares. */
-  readonly holder: HolderKey
   readonly now: Seconds
 }
 
 export type ProofVerdict =
   | {
       readonly ok: true
+      /** Whose proof it is; means nothing until a verified token declares the same. */
+      readonly holder: HolderKey
       readonly jti: string
       /** The first second at which this proof is too old, so its `jti` may be forgotten. */
       readonly expiresAtSeconds: Seconds
     }
   | { readonly ok: false }
 
-/** RFC 9449 section 4.2: the key travels in the header; it must be the holder's and nothing else may stand there. */
-function headerHolds({ alg, kid, jwk }: JwsHeader, holder: HolderKey): boolean {
-  return alg === 'EdDSA' && kid === undefined && jwk?.crv === 'Ed25519' && jwk.x === holder
+/** A header is some 150 characters and a payload some 400 with the longest URL; more is refused unread. */
+export const LONGEST_PROOF = 2_048
+
+/** RFC 9449 section 4.2: the key travels in the header, its public half alone, and nothing but `alg` and `typ` beside it. */
+function keyOf({ alg, kid, jwk }: JwsHeader): HolderKey | undefined {
+  return alg === 'EdDSA' && kid === undefined && jwk?.crv === 'Ed25519' ? jwk.x : undefined
 }
 
 const isFresh = (iat: Seconds, now: Seconds): boolean =>
   iat <= later(now, LIMITS.skewSeconds) && now <= later(iat, LIMITS.proofAgeSeconds)
 
-/** RFC 9449 section 4.3, without the checks that need a memory. */
-export function checkProof({ proof, method, url, token, holder, now }: ProofToCheck): ProofVerdict {
-  const jws = parseJws(proof, 'dpop+jwt')
-  if (jws === undefined || !headerHolds(jws.header, holder)) return { ok: false }
-  const parsed = claimsSchema.safeParse(jws.claims)
-  if (!parsed.success) return { ok: false }
+/** RFC 9449 section 4.3, without what needs a memory (4.3.11) or the token's content (the binding, section 6). */
+export function checkProof({ proof, method, url, token, now }: ProofToCheck): ProofVerdict {
+  const jws = proof.length > LONGEST_PROOF ? undefined : parseJws(proof, 'dpop+jwt')
+  const holder = jws && keyOf(jws.header)
+  const parsed = claimsSchema.safeParse(jws?.claims)
+  if (jws === undefined || holder === undefined || !parsed.success) return { ok: false }
   const { htm, htu, iat, jti, ath } = parsed.data
   if (htm !== method || htu !== url || !isFresh(iat, now) || ath !== sha256(token)) {
     return { ok: false }
   }
   if (!verifyJws(jws, holderPublicKey(holder))) return { ok: false }
-  return { ok: true, jti, expiresAtSeconds: later(iat, LIMITS.proofAgeSeconds + 1) }
+  return { ok: true, holder, jti, expiresAtSeconds: later(iat, LIMITS.proofAgeSeconds + 1) }
 }

@@ -46,7 +46,8 @@ function checked({ biscuit, ring }: Engine, minted: Minted): Outcome {
 function perform(engine: Engine, task: Task): Outcome {
   switch (task.kind) {
     case 'verify': {
-      const verdict = verifyToken(engine.biscuit, engine.ring, task.token, task.request)
+      const { token, request, holder } = task
+      const verdict = verifyToken(engine.biscuit, engine.ring, token, request, holder)
       return { kind: 'verdict', verdict }
     }
     case 'mint_root':

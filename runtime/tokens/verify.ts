@@ -16,6 +16,7 @@ import {
 import { FIRST_BLOCK_VERSION, THIRD_PARTY_VERSION } from '../client/sign.ts'
 import type { BlockClaims, RequestFacts } from '../core/block.ts'
 import type { TokenRefusal, TokenVerdict } from '../core/engine.ts'
+import type { HolderKey } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
 import { authorise } from './authorise.ts'
 import { type Biscuit, callLibrary } from './library.ts'
@@ -117,6 +118,7 @@ export function verifyToken(
   ring: KeyRing,
   token: string,
   request?: RequestFacts,
+  holder?: HolderKey,
 ): TokenVerdict {
   const found = read(token, ring)
   if (typeof found === 'string') return refused(found)
@@ -128,6 +130,7 @@ export function verifyToken(
   const blocks = decode(envelope)
   if (blocks === undefined) return refused('grammar')
   if (!signersHold(envelope, blocks)) return refused('signer')
+  if (holder !== undefined && blocks.at(-1)?.holder !== holder) return refused('proof_invalid')
   const widenedAt = firstWidened(blocks)
   return {
     ok: true,

@@ -86,10 +86,9 @@ describe('a request', () => {
       method: 'POST',
       url: `${gateway.url}/search`,
       token: TOKEN,
-      holder: holderOf(1),
       now: NOW,
     })
-    expect(verdict.ok).toBe(true)
+    expect(verdict).toMatchObject({ ok: true, holder: holderOf(1) })
   })
 
   it('carries a new proof each time, also when it is the same request again', async () => {
@@ -145,11 +144,12 @@ describe('a request', () => {
       fetch: async (url, init) => {
         sent.push(url)
         const { dpop = '' } = init.headers
-        const ok = checkProof({
+        const verdict = checkProof({
           ...{ proof: dpop, method: init.method, url: 'https://gate.example/payments' },
-          ...{ token: TOKEN, holder: holderOf(1), now: NOW },
-        }).ok
-        return new Response(JSON.stringify(ok ? allowed : {}), {
+          ...{ token: TOKEN, now: NOW },
+        })
+        const isHolders = verdict.ok && verdict.holder === holderOf(1)
+        return new Response(JSON.stringify(isHolders ? allowed : {}), {
           headers: { 'content-type': 'application/json' },
         })
       },

@@ -78,7 +78,7 @@ describe('a search', () => {
     const { world, looker, search } = await looking()
     world.merchants.shelves.shop = [item('shop', 'a')]
     const answer = await search({ text: 'pen', limit: 3 })
-    const [event] = await world.ledger.events(looker.id, 1, 5)
+    const [, event] = await world.ledger.events(looker.id, 1, 5)
     const { items } = answer.body as { items: Item[] }
     expect(event && parseEvent(event.body)).toMatchObject({
       type: 'read',
@@ -93,7 +93,9 @@ describe('a search', () => {
     world.merchants.shelves.shop = [item('shop', 'a')]
     const jti = 'proof-of-a-search-1'
     expect((await search({ text: 'pen', limit: 3 }, { jti })).status).toBe(200)
+    const { calls } = world.merchants
     expect(brief(await search({ text: 'pen', limit: 3 }, { jti }))).toBe('401 unauthenticated')
+    expect(world.merchants.calls).toBe(calls)
   })
 
   it('is answered by the merchants that are up; when none is, that is a fault', async () => {
@@ -136,11 +138,35 @@ describe('a quote', () => {
     const answer = await world.gateway.quote(world.request(looker, '/quotes', body))
     const { quote } = answer.body as { quote: string }
     expect(quote.split('.')).toHaveLength(3)
-    const [event] = await world.ledger.events(looker.id, 1, 5)
+    const [, event] = await world.ledger.events(looker.id, 1, 5)
     expect(event && parseEvent(event.body)).toMatchObject({
       type: 'read',
       data: { act: 'quote', merchant: 'shop', lines: 1, digest: sha256(quote) },
     })
+  })
+
+  it('is asked of nobody for a proof that was used before, not even at the same moment', async () => {
+    const { world, looker } = await looking()
+    const body = { merchant: 'shop', lines: [{ sku: 'pen', quantity: 2 }] }
+    const ask = () =>
+      world.gateway.quote(world.request(looker, '/quotes', body, { jti: 'proof-of-a-quote-1' }))
+    const answers = await Promise.all([ask(), ask(), ask()])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
+    expect(world.merchants.calls).toBe(1)
+  })
+
+  it('that is on its way stands in the log before its shop is asked', async () => {
+    const { world, looker } = await looking()
+    world.merchants.quote = async () => {
+      throw new Fault('merchant_unavailable', 'down')
+    }
+    const body = { merchant: 'shop', lines: [{ sku: 'pen', quantity: 2 }] }
+    const answer = await world.gateway.quote(world.request(looker, '/quotes', body))
+    expect(brief(answer)).toBe('503 unavailable')
+    const events = await world.ledger.events(looker.id, 1, 5)
+    expect(events.map((event) => parseEvent(event.body))).toMatchObject([
+      { type: 'read', data: { act: 'ask', merchants: ['shop'] } },
+    ])
   })
 
   it('is not asked of a merchant outside the mandate, nor by a leaf', async () => {

@@ -83,13 +83,16 @@ export class FakeEngine implements TokenEngine {
     return Buffer.from(JSON.stringify({ secret: 'root', ...token })).toString('base64url')
   }
 
-  async verify(text: string, request?: RequestFacts): Promise<TokenVerdict> {
+  async verify(text: string, request?: RequestFacts, holder?: string): Promise<TokenVerdict> {
     this.verified.push(request)
     this.beforeVerify()
     if (this.broken) throw this.broken
     const token = this.#decode(text)
     if (token === undefined) return { ok: false, code: 'token_invalid' }
     const { blocks, revocationIds } = token
+    if (holder !== undefined && blocks.at(-1)?.holder !== holder) {
+      return { ok: false, code: 'proof_invalid' }
+    }
     const widenedAt = blocks.findIndex((block, i) => {
       const above = blocks[i - 1]
       return above !== undefined && isWider(above, block)

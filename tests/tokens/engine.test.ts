@@ -4,10 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BlockClaims } from '../../runtime/core/block.ts'
 import type { NodeId } from '../../runtime/core/ids.ts'
 import { minor } from '../../runtime/core/money.ts'
-import { later, seconds } from '../../runtime/core/time.ts'
+import { later, type Seconds, seconds } from '../../runtime/core/time.ts'
 import { createTokenEngine, type TokenPool } from '../../runtime/tokens/pool.ts'
 import {
   append,
+  holderOf,
   keyOf,
   leafClaims,
   lookerClaims,
@@ -53,6 +54,19 @@ describe('the engine', () => {
     const over = await engine.verify(three.token, payRequest({ amount: minor(251) }))
     expect(over).toMatchObject({ ok: true, token: { authorised: false } })
     expect(await engine.verify(three.token)).toMatchObject({ ok: true })
+  })
+
+  it('runs a token’s own checks for its last holder alone', async () => {
+    const { token } = append(root().token, leafClaims(1))
+    const ours = await engine.verify(token, payRequest(), holderOf(2))
+    expect(ours).toMatchObject({ ok: true, token: { authorised: true } })
+    for (const other of [1, 3]) {
+      const refused = { ok: false, code: 'proof_invalid' }
+      expect(await engine.verify(token, payRequest(), holderOf(other))).toEqual(refused)
+      // A request that the engine cannot take is a fault if it is asked at all.
+      const odd = payRequest({ nowSeconds: Number.NaN as Seconds })
+      expect(await engine.verify(token, odd, holderOf(other))).toEqual(refused)
+    }
   })
 
   it('reports whether a hostile chain widens, and asks nothing when no request is given', async () => {
