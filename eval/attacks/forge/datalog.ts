@@ -2,11 +2,12 @@
  * Datalog of the attacker's own, compiled by the reference library into the payload of a third-party block: what a
  * malicious holder of an open token would append instead of what our client mints.
  */
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { OPERATIONS_OF } from '../../../runtime/client/encode.ts'
 import { readEnvelope } from '../../../runtime/client/envelope.ts'
 import { chunkTag, Reader, varintTag, Writer } from '../../../runtime/client/protobuf.ts'
 import type { BlockClaims } from '../../../runtime/core/block.ts'
+import { rawPublicKey } from '../../../runtime/core/keys.ts'
 import { type Biscuit, loadBiscuit } from '../../../runtime/tokens/library.ts'
 
 let loaded: Promise<Biscuit> | undefined
@@ -28,6 +29,17 @@ export async function compile(source: string): Promise<Uint8Array> {
   const payload = typeof envelope === 'string' ? undefined : envelope.blocks[1]?.payload
   if (payload === undefined) throw new Error('expected a compiled block')
   return payload
+}
+
+/** The token with `source` in a first-party block: signed by whoever has the token, and by nobody else. */
+export async function appendFirstParty(token: string, rootKey: KeyObject, source: string) {
+  loaded ??= loadBiscuit()
+  const { Biscuit, PublicKey, SignatureAlgorithm } = await loaded
+  const raw = Buffer.from(rawPublicKey(rootKey), 'base64url')
+  const parsed = Biscuit.fromBase64(token, PublicKey.fromBytes(raw, SignatureAlgorithm.Ed25519))
+  const block = Biscuit.block_builder()
+  block.addCode(source)
+  return parsed.appendBlock(block).toBase64()
 }
 
 /** An Ed25519 public key as Datalog writes it. */

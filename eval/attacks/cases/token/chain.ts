@@ -6,7 +6,7 @@ import { signFirstBlock } from '../../../../runtime/client/sign.ts'
 import type { BlockClaims } from '../../../../runtime/core/block.ts'
 import { rawPublicKey } from '../../../../runtime/core/keys.ts'
 import { LIMITS } from '../../../../runtime/core/limits.ts'
-import { blockText, compile } from '../../forge/datalog.ts'
+import { appendFirstParty, blockText, compile } from '../../forge/datalog.ts'
 import {
   append,
   appendClaims,
@@ -229,6 +229,23 @@ export const CHAIN_CASES: readonly AttackCase[] = [
       const { holderKey, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
       const payload = await compile(`${blockText(claims)}; approved("human")`)
       const { token } = append(root.token, { holder: newKey(), payload })
+      return bench.seen(await bench.pay({ token, holder: holderKey }, quote))
+    },
+  },
+  {
+    id: 'T21d',
+    layer: 'token',
+    goal: 'Delegate without being the holder',
+    method:
+      'A thief of an open token appends a good leaf as stock Biscuit lets anybody: first-party',
+    expected: { status: 401, code: 'signer' },
+    run: async (bench) => {
+      const root = await bench.run()
+      const quote = bench.quote()
+      const { holderKey, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
+      const text = blockText(claims)
+      const token = await appendFirstParty(root.token, bench.world.root.key, text)
+      bench.must(await bench.register(root, token), 403, 'signer')
       return bench.seen(await bench.pay({ token, holder: holderKey }, quote))
     },
   },
