@@ -72,6 +72,7 @@ export class Bench {
   /** Runs that this case made, for the balance of the books afterwards. */
   readonly runs: RunId[] = []
   readonly #children = new Map<NodeId, number>()
+  #refusal: string | undefined
 
   constructor(world: World) {
     this.world = world
@@ -299,7 +300,16 @@ export class Bench {
       ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
       ...(giveUpMs === undefined ? {} : { giveUpMs }),
     })
-    return answerOf(received, newlyCounted(before, this.world.refusals()))
+    const counted = newlyCounted(before, this.world.refusals())
+    if (received.status === 401 && counted !== undefined) this.#mustSayNothing(received.text)
+    return answerOf(received, counted)
+  }
+
+  /** Whatever checks 1 and 2 refuse, and why ever, the wire has one text for it, and no list of checks. */
+  #mustSayNothing(text: string): void {
+    this.#refusal ??= text
+    const isPlain = !text.includes('"checks"') && text.includes('"unauthenticated"')
+    this.claim(text === this.#refusal && isPlain, 'expected a refusal that does not say why')
   }
 
   /** The run as operators see it. */
