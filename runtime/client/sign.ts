@@ -91,11 +91,13 @@ export interface FirstBlock {
   readonly rootKey: KeyObject
   readonly rootKeyId: number
   readonly payload: Uint8Array
+  /** 32 bytes, for test vectors alone: a secret that is not fresh is none. */
+  readonly nextSecret?: Uint8Array
 }
 
 /** A new token of one block. */
-export function signFirstBlock({ rootKey, rootKeyId, payload }: FirstBlock): Minted {
-  const seed = randomBytes(32)
+export function signFirstBlock({ rootKey, rootKeyId, payload, nextSecret }: FirstBlock): Minted {
+  const seed = nextSecret ?? randomBytes(32)
   const nextKey = publicTokenKey(ed25519FromSeed(seed))
   const signature = signParts(rootKey, [payload, ...keyParts(nextKey)])
   const block = { payload, nextKey, signature, version: FIRST_BLOCK_VERSION }
@@ -108,15 +110,17 @@ export interface NextBlock {
   readonly holder: KeyObject
   readonly payload: Uint8Array
   readonly sealed: boolean
+  /** As of a first block. */
+  readonly nextSecret?: Uint8Array
 }
 
 /** The parent's token with one more block. Throws TypeError when the parent is sealed. */
-export function signNextBlock({ parent, holder, payload, sealed }: NextBlock): Minted {
+export function signNextBlock({ parent, holder, payload, sealed, nextSecret }: NextBlock): Minted {
   const last = parent.blocks.at(-1)
   if (last === undefined || !('nextSecret' in parent.proof)) {
     throw new TypeError('expected a token that is not sealed')
   }
-  const seed = randomBytes(32)
+  const seed = nextSecret ?? randomBytes(32)
   const nextKey = publicTokenKey(ed25519FromSeed(seed))
   const externalSignature = signParts(holder, externalParts(payload, last.signature))
   const signer = ed25519FromSeed(parent.proof.nextSecret)
