@@ -62,6 +62,8 @@ export interface Gateway {
   flushCounts(): Promise<void>
   /** Refusals by checks 1 and 2 that were not flushed yet, by code. */
   pendingCounts(): ReadonlyMap<string, number>
+  /** Refusals by checks 1 and 2 since the start, by code. */
+  refusalTotals(): ReadonlyMap<string, number>
 }
 
 /** Puts the gateway together. Throws TypeError unless `deps.checks` are nine in their public order. */
@@ -92,6 +94,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     sweep: () => throwing(gate, () => sweep(gate)),
     flushCounts: () => throwing(gate, () => gate.counts.flush(gate.ledger, nowSeconds(gate.clock))),
     pendingCounts: () => new Map(gate.counts.pending),
+    refusalTotals: () => new Map(gate.counts.totals),
   }
 }
 

@@ -8,6 +8,8 @@ import type { Seconds } from '../core/time.ts'
 
 export interface RefusalCounts {
   add(code: DenialCode): void
+  /** Counted since the start, by code. */
+  readonly totals: ReadonlyMap<DenialCode, number>
   /** Counted and not flushed yet, by code. */
   readonly pending: ReadonlyMap<DenialCode, number>
   /** Writes what was counted as one note, or nothing; what could not be written is kept. */
@@ -16,10 +18,15 @@ export interface RefusalCounts {
 
 export function refusalCounts(): RefusalCounts {
   const pending = new Map<DenialCode, number>()
+  const totals = new Map<DenialCode, number>()
   const add = (code: DenialCode, n: number) => pending.set(code, (pending.get(code) ?? 0) + n)
   return {
     pending,
-    add: (code) => void add(code, 1),
+    totals,
+    add: (code) => {
+      add(code, 1)
+      totals.set(code, (totals.get(code) ?? 0) + 1)
+    },
     flush: async (ledger, now) => {
       const counted = [...pending]
       if (counted.length === 0) return

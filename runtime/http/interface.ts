@@ -5,8 +5,10 @@
 import type { FastifyInstance } from 'fastify'
 import type { TokenEngine } from '../core/engine.ts'
 import type { Rail } from '../core/rail.ts'
+import type { TokenPool } from '../tokens/pool.ts'
 import { createFeeds } from './feed.ts'
 import { allowedHosts } from './hosts.ts'
+import { createMetrics } from './metrics.ts'
 import { createOperators, type LoginCode } from './operators.ts'
 import { createReadiness } from './readiness.ts'
 import type { Route } from './route.ts'
@@ -31,7 +33,7 @@ export interface InterfaceOptions
   extends Pick<RouteDeps, Given>,
     Pick<ServerOptions, 'consoleDir' | 'log'> {
   readonly rail: Rail
-  readonly engine: TokenEngine
+  readonly engine: TokenEngine & Partial<Pick<TokenPool, 'stats'>>
   readonly operatorToken: string
   readonly streamTimings: StreamTimings
   readonly payeeNames: ReadonlyMap<string, string>
@@ -61,8 +63,15 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
   const feeds = createFeeds(ledger)
   const streams = createStreams({ feeds, clock, timings: options.streamTimings })
   const payeeName = (payee: string) => payeeNames.get(payee) ?? payee
+  const metrics = createMetrics({
+    ledger,
+    clock,
+    refused: options.gateway.refusalTotals,
+    pool: options.engine.stats,
+  })
   const routes: readonly Route[] = routeTable({
     ...options,
+    metrics: metrics.text,
     feeds,
     streams,
     operators,
@@ -77,7 +86,13 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     table: () => routes,
   })
   let hosts: ReadonlySet<string> = new Set()
-  const app = await createServer({ ...options, routes, operators, hosts: () => hosts })
+  const app = await createServer({
+    ...options,
+    routes,
+    operators,
+    hosts: () => hosts,
+    observe: metrics.observe,
+  })
   app.addHook('preClose', async () => streams.closeAll('shutdown'))
   return {
     app,

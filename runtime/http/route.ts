@@ -52,7 +52,7 @@ export const TAKEN_OVER = Symbol('taken over')
 export type Answer = JsonAnswer | StreamAnswer | typeof TAKEN_OVER
 
 /** Media types of answers that are not JSON. */
-export type MediaType = 'text/event-stream' | 'application/x-ndjson'
+export type MediaType = 'text/event-stream' | 'application/x-ndjson' | 'text/plain'
 
 export type AnswerSchemas = Readonly<Record<number, z.ZodType | MediaType | 'empty'>>
 

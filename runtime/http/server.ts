@@ -15,6 +15,7 @@ import type { RawRequest } from '../gateway/attempt.ts'
 import { JSON_TYPE } from '../gateway/parse.ts'
 import { type Access, authorise } from './access.ts'
 import { checkHost, headerValues } from './hosts.ts'
+import type { Metrics } from './metrics.ts'
 import type { Operators } from './operators.ts'
 import { HttpProblem, PROBLEMS, problem, problemOf, sendProblem } from './problems.ts'
 import { type Answer, type Route, TAKEN_OVER } from './route.ts'
@@ -35,6 +36,8 @@ export interface ServerOptions {
   /** Folder of the console’s static files. */
   readonly consoleDir: string
   readonly log: (entry: LogEntry) => void
+  /** Told of every answer, by the pattern that matched. */
+  readonly observe?: Metrics['observe']
 }
 
 /** Long enough for a slow line, far too short to hold a socket open byte by byte. */
@@ -81,6 +84,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.server.maxConnections = CONNECTIONS
   app.addHook('onRequest', async (request) => {
     checkHost(request.raw, options.hosts())
+  })
+  app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
+    const isOurs = options.routes.some(({ path }) => path === routeOptions.url)
+    const route = isOurs ? routeOptions.url : undefined
+    options.observe?.(method, route, reply.statusCode, reply.elapsedTime / 1000)
   })
   await app.register(helmet, {
     contentSecurityPolicy: CSP,

@@ -31,6 +31,8 @@ export interface RouteDeps {
   readonly reconcile: () => Promise<Round>
   /** Names of the parts that cannot work now; empty when ready. */
   readonly failing: () => Promise<readonly string[]>
+  /** Prometheus' text format. */
+  readonly metrics: () => Promise<string>
   /** Begins a demonstration run; absent where there is none. */
   readonly demo?: () => Promise<RunId>
   /** The finished table, for the document that describes it. */

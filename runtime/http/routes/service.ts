@@ -193,6 +193,18 @@ export function serviceRoutes(deps: RouteDeps): Route[] {
     }),
     route({
       method: 'GET',
+      path: '/metrics',
+      who: ['operator'],
+      summary: 'Gauges and counts of this gateway, for Prometheus.',
+      answers: { 200: 'text/plain' },
+      handle: async () => ({
+        status: 200,
+        stream: Readable.from([await deps.metrics()]),
+        type: 'text/plain; version=0.0.4; charset=utf-8',
+      }),
+    }),
+    route({
+      method: 'GET',
       path: '/openapi.json',
       who: ['public'],
       summary: 'This interface, described.',
