@@ -38,8 +38,8 @@ export interface Minted {
  */
 export interface TokenEngine {
   /**
-   * `holder` is the key of a proof that held: refused as `proof_invalid` unless the last block declares it, and what
-   * waits is answered in turn by holder, so that none can fill the way for the others.
+   * `holder` is the key of a proof that held: refused as `proof_invalid` unless the last block declares it, and of
+   * what waits only a part may be one holder's, so that none fills the way for the others.
    */
   verify(token: string, request?: RequestFacts, holder?: HolderKey): Promise<TokenVerdict>
   /** Block 0, signed by the current root key. */

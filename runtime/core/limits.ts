@@ -44,6 +44,8 @@ export const LIMITS = {
   engineMs: 2_000,
   /** Requests waiting for a token worker; past it the caller gets 503. */
   engineQueue: 256,
+  /** Of these, those of one holder: a search of 32 payees twice over. */
+  engineQueueOfOne: 64,
   /** Verifications before a worker is replaced (it leaks about 80 KB each at depth 4). */
   engineRecycleCount: 2_000,
   /** Worker memory before it is replaced. */

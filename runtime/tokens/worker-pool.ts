@@ -14,6 +14,8 @@ export interface PoolLimits {
   readonly callMs: number
   /** Calls that wait for a worker. */
   readonly queue: number
+  /** Of these, calls with proofs by one and the same holder. */
+  readonly queueOfOne: number
   readonly recycleCount: number
   readonly recycleBytes: number
   /** From the start of a thread until its canary has sung. */
@@ -23,6 +25,7 @@ export interface PoolLimits {
 export const POOL_LIMITS: PoolLimits = {
   callMs: LIMITS.engineMs,
   queue: LIMITS.engineQueue,
+  queueOfOne: LIMITS.engineQueueOfOne,
   recycleCount: LIMITS.engineRecycleCount,
   recycleBytes: LIMITS.engineRecycleBytes,
   bootMs: 20_000,
@@ -105,7 +108,7 @@ export class WorkerPool {
   run(task: Task): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closedFault())
-      if (this.#queue.length >= this.#options.limits.queue) {
+      if (this.#isFull(task)) {
         this.#counts.busyRefusals += 1
         return reject(new Fault('engine_busy', 'too many calls wait for the token engine'))
       }
@@ -114,6 +117,18 @@ export class WorkerPool {
       this.#queue.push(job)
       this.#dispatch()
     })
+  }
+
+  /** A holder fills its own part of the queue and not the others'. */
+  #isFull(task: Task): boolean {
+    const { queue, queueOfOne } = this.#options.limits
+    if (this.#queue.length >= queue) return true
+    if (task.kind !== 'verify' || task.holder === undefined) return false
+    const { holder } = task
+    const own = this.#queue.filter(
+      (job) => job.task.kind === 'verify' && job.task.holder === holder,
+    )
+    return own.length >= queueOfOne
   }
 
   stats(): PoolStats {

@@ -83,6 +83,16 @@ describe('the queue', () => {
     expect((await ended).map((each) => each.status)).toEqual(Array(4).fill('rejected'))
   })
 
+  it('takes no more of one holder than its part, and leaves the rest to others', async () => {
+    const pool = await fakePool({ queue: 3, queueOfOne: 2, callMs: 60_000 })
+    const calls = ['hang', 'who', 'who'].map((token) => pool.verify(token, undefined, 'one'))
+    await expect(pool.verify('who', undefined, 'one')).rejects.toEqual(fault('engine_busy'))
+    const ended = Promise.allSettled([...calls, pool.verify('who', undefined, 'other')])
+    expect(pool.stats()).toMatchObject({ busyRefusals: 1, queued: 3 })
+    await pool.close()
+    expect(await ended).toHaveLength(4)
+  })
+
   it('answers in order, each call with its own answer', async () => {
     const pool = await fakePool()
     const answers: string[] = []
