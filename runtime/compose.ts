@@ -18,11 +18,12 @@ import type { TokenEngine } from './core/engine.ts'
 import { Fault } from './core/errors.ts'
 import type { RunId } from './core/ids.ts'
 import type { Monitor, Policy } from './core/judges.ts'
+import { thumbprint } from './core/keys.ts'
 import type { Ledger } from './core/ledger.ts'
 import type { Merchants } from './core/merchants.ts'
 import type { Rail } from './core/rail.ts'
 import type { RunRecord } from './core/records.ts'
-import type { Clock } from './core/time.ts'
+import { type Clock, nowSeconds } from './core/time.ts'
 import type { FunnelBounds, FunnelDeps } from './funnel/context.ts'
 import { createFunnel, type Funnel } from './funnel/funnel.ts'
 import { finishIfClosed } from './gateway/finish.ts'
@@ -46,11 +47,14 @@ import { createPolicy } from './policy/policy.ts'
 import { createSimulatedRail } from './rails/simulated.ts'
 import { createHolderKeys } from './tokens/holder-keys.ts'
 import { createTokenEngine } from './tokens/pool.ts'
+import { publishedRootKeys, type RetiringKey, type RootKeys } from './tokens/root-keys.ts'
 
 /** What a gateway is made of besides its configuration. */
 export interface GatewaySecrets {
   /** Signs block 0 of every token; `id` stands in the token. */
   readonly root: { readonly id: number; readonly key: KeyObject }
+  /** Older root keys, in force until their grace ends, and after that only known by name. */
+  readonly retiring?: readonly RetiringKey[]
   /** Holder keys of the runtime's own nodes derive from it. */
   readonly runtimeSecret: Uint8Array
   /** Signs receipts and seals. */
@@ -127,9 +131,11 @@ export async function compose(options: ComposeOptions): Promise<Headgate> {
   try {
     const ledger = overrides.ledger ?? (await openStore(options))
     closing.push(() => ledger.close())
-    const engine = overrides.engine ?? (await startEngine(secrets, clock))
+    const engine =
+      overrides.engine ?? (await createTokenEngine({ rootKeys: rootKeysOf(secrets), clock }))
     closing.push(() => engine.close())
     const parts = { ledger, engine, clock, rail: railOf(options), merchants: merchantsOf(options) }
+    await recordRootKeys(secrets, parts)
     const gateway = createGateway(gatewayDeps(options, parts, log))
     const reconciler = createReconciler(reconcileDeps(options, parts, log))
     const signer = { ...secrets.signing, gateway: config.gateway.id }
@@ -168,11 +174,22 @@ function openStore({ store, config }: ComposeOptions): Promise<Ledger> {
   return openSqliteLedger({ path: store, organisation: config.organisation })
 }
 
-const startEngine = ({ root }: GatewaySecrets, clock: Clock): Promise<TokenEngine> =>
-  createTokenEngine({
-    rootKeys: { current: { id: root.id, privateKey: root.key }, others: [] },
-    clock,
-  })
+const rootKeysOf = ({ root, retiring = [] }: GatewaySecrets): RootKeys => {
+  return { current: { id: root.id, privateKey: root.key }, others: retiring }
+}
+
+/** Which root keys there are stands in the gateway's own stream once a key was ever changed. */
+async function recordRootKeys(secrets: GatewaySecrets, { ledger, clock }: Parts): Promise<void> {
+  if ((secrets.retiring ?? []).length === 0) return
+  const { current, keys } = publishedRootKeys(rootKeysOf(secrets))
+  // Written as identifiers: an event keeps any other text as a digest alone.
+  const names = keys.map(({ id, jwk, retiresAt }) =>
+    [id, thumbprint(jwk), ...(retiresAt === undefined ? [] : [retiresAt])].join('.'),
+  )
+  const data = { act: 'root_keys', current, keys: names }
+  const now = nowSeconds(clock)
+  await ledger.execute('note', { stream: 'gateway', type: 'operator', data, now })
+}
 
 function railOf({ config, railKey, overrides }: ComposeOptions): Rail {
   if (overrides?.rail !== undefined) return overrides.rail
@@ -251,6 +268,7 @@ async function serve(parts: ToServe) {
     streamTimings: { ...STREAM_TIMINGS, ...overrides.streams },
     payeeNames: new Map(config.payees.map(({ id, name }) => [id, name])),
     publicKeys: [publicKeyOfSigner(signer)],
+    rootKeys: publishedRootKeys(rootKeysOf(parts.secrets)),
     url: config.gateway.url,
     consoleDir: join(import.meta.dirname, '../console'),
     carryOut,

@@ -27,11 +27,15 @@ import { identifierSchema } from '../core/ids.ts'
 import { parseJson } from '../core/json.ts'
 import {
   type PrivateJwk,
+  type PublishedRootKeys,
   privateJwkSchema,
   privateKeyOf,
   publicJwkOf,
+  publicJwkSchema,
+  publicKeyOf,
   thumbprint,
 } from '../core/keys.ts'
+import { type Seconds, secondsSchema } from '../core/time.ts'
 import { Failure } from './failure.ts'
 
 export interface DataDir extends GatewaySecrets {
@@ -55,10 +59,20 @@ const FILES = {
 
 export const dataFile = (path: string, name: keyof typeof FILES): string => join(path, FILES[name])
 
+const rootIdSchema = z.number().int().min(0).max(0xffff_ffff)
+
 const rootKeySchema = z.strictObject({
-  id: z.number().int().min(0).max(0xffff_ffff),
+  id: rootIdSchema,
   key: privateJwkSchema,
+  /** Older keys, the newest first; what was private of them is gone. */
+  retiring: z
+    .array(
+      z.strictObject({ id: rootIdSchema, key: publicJwkSchema, retiresAtSeconds: secondsSchema }),
+    )
+    .max(999)
+    .optional(),
 })
+export type RootKeyFile = z.infer<typeof rootKeySchema>
 
 const SECRET = /^[A-Za-z0-9_-]{43}$/
 
@@ -77,17 +91,61 @@ export function openDataDir(path: string): DataDir {
 }
 
 function readSecrets(path: string): GatewaySecrets {
-  const root = readKeyFile(dataFile(path, 'rootKey'), rootKeySchema, () => ({
-    id: 1,
-    key: newPrivateJwk(),
-  }))
+  const root = readRootKeys(path)
   const signing = readKeyFile(dataFile(path, 'signingKey'), privateJwkSchema, newPrivateJwk)
   const signingKid = signing.kid ?? thumbprint(publicJwkOf(signing))
   return {
     root: { id: root.id, key: ed25519(root.key, dataFile(path, 'rootKey')) },
+    retiring: (root.retiring ?? []).map(({ id, key, retiresAtSeconds }) => {
+      return { id, publicKey: publicKeyOf(key), retiresAtSeconds }
+    }),
     runtimeSecret: Buffer.from(readSecretFile(dataFile(path, 'runtimeSecret')), 'base64url'),
     signing: { kid: signingKid, key: ed25519(signing, dataFile(path, 'signingKey')) },
     operatorToken: new Secret(readSecretFile(dataFile(path, 'operatorToken'))),
+  }
+}
+
+/** The root keys of a data folder, made if there are none. */
+function readRootKeys(path: string): RootKeyFile {
+  return readKeyFile(dataFile(path, 'rootKey'), rootKeySchema, () => {
+    return { id: 1, key: newPrivateJwk() }
+  })
+}
+
+/**
+ * Puts a new root key in the place of the current one, whose public half stays until `retiresAtSeconds`. The folder must
+ * be held, because a gateway reads its keys once. Throws Failure.
+ */
+export function rotateRootKey(path: string, retiresAtSeconds: Seconds): RootKeyFile {
+  const { id, key, retiring = [] } = readRootKeys(path)
+  // Whoever shortens a grace means it for all older keys too.
+  const older = retiring.map((each) => {
+    return { ...each, retiresAtSeconds: earlier(each.retiresAtSeconds, retiresAtSeconds) }
+  })
+  const next = {
+    id: id + 1,
+    key: newPrivateJwk(),
+    retiring: [{ id, key: publicJwkOf(key), retiresAtSeconds }, ...older],
+  }
+  replaceFile(dataFile(path, 'rootKey'), rootKeySchema.parse(next))
+  return next
+}
+
+const earlier = (a: Seconds, b: Seconds): Seconds => (a < b ? a : b)
+
+/** The root keys of a data folder as they are published, for the command line; the folder is not held. */
+export function readRootRing(path: string): PublishedRootKeys {
+  const file = dataFile(path, 'rootKey')
+  if (readPrivate(file) === undefined) {
+    throw new Failure('dataFolder', `there is no root key in ${path}: expected --data DIR`)
+  }
+  const { id, key, retiring = [] } = readRootKeys(path)
+  return {
+    current: id,
+    keys: [
+      { id, jwk: publicJwkOf(key) },
+      ...retiring.map((old) => ({ id: old.id, jwk: old.key, retiresAt: old.retiresAtSeconds })),
+    ],
   }
 }
 

@@ -37,6 +37,22 @@ export type PrivateJwk = z.infer<typeof privateJwkSchema>
 export const jwksSchema = z.strictObject({ keys: z.array(publicJwkSchema).min(1).max(32) })
 export type Jwks = z.infer<typeof jwksSchema>
 
+/** Root keys as a gateway publishes them: tokens name one by its id; from `retiresAt` (UTC seconds) on it is refused. */
+export const rootKeysSchema = z.strictObject({
+  current: z.number().int().min(0).max(0xffff_ffff),
+  keys: z
+    .array(
+      z.strictObject({
+        id: z.number().int().min(0).max(0xffff_ffff),
+        jwk: publicJwkSchema,
+        retiresAt: z.number().int().min(0).optional(),
+      }),
+    )
+    .min(1)
+    .max(1_000),
+})
+export type PublishedRootKeys = z.infer<typeof rootKeysSchema>
+
 export const publicKeyOf = (jwk: PublicJwk): KeyObject =>
   createPublicKey({ key: { ...jwk }, format: 'jwk' })
 

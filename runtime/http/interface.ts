@@ -24,6 +24,7 @@ type Given =
   | 'clock'
   | 'signer'
   | 'publicKeys'
+  | 'rootKeys'
   | 'url'
   | 'carryOut'
   | 'reconcile'

@@ -3,12 +3,20 @@ import type { BlockClaims, RequestFacts } from '../core/block.ts'
 import type { Minted, TokenVerdict } from '../core/engine.ts'
 import type { FaultCode } from '../core/errors.ts'
 import type { HolderKey } from '../core/ids.ts'
+import type { Seconds } from '../core/time.ts'
+
+/** A root key by its id; one that retires is in force before that second. */
+export interface RingEntry {
+  readonly id: number
+  readonly publicKey: Uint8Array
+  readonly retiresAtSeconds?: Seconds
+}
 
 export interface Setup {
   readonly kind: 'setup'
   readonly root: { readonly id: number; readonly seed: Uint8Array }
-  /** Every root key in force, the current one among them. */
-  readonly ring: readonly (readonly [id: number, publicKey: Uint8Array])[]
+  /** Every root key that may be in force, the current one among them. */
+  readonly ring: readonly RingEntry[]
 }
 
 export type Task =
@@ -27,7 +35,15 @@ export type Task =
       readonly claims: BlockClaims
     }
 
-export type ToWorker = Setup | { readonly kind: 'task'; readonly id: number; readonly task: Task }
+export interface ToDo {
+  readonly kind: 'task'
+  readonly id: number
+  readonly task: Task
+  /** The gateway's clock: which root keys are in force. */
+  readonly now: Seconds
+}
+
+export type ToWorker = Setup | ToDo
 
 export type Outcome =
   | { readonly kind: 'verdict'; readonly verdict: TokenVerdict }

@@ -1,14 +1,24 @@
-/** The gateway's root keys: one signs, all in force verify. A key that is in neither place is retired. */
+/**
+ * The gateway's root keys: one signs, and those that are in force verify. An older key is in force until its grace ends;
+ * a key that is in neither place never was one. Which keys there are is published, so that nobody has to guess.
+ */
 import type { KeyObject } from 'node:crypto'
 import { Fault } from '../core/errors.ts'
-import { rawPublicKey } from '../core/keys.ts'
-import type { Setup } from './messages.ts'
+import { type PublishedRootKeys, publicJwkSchema, rawPublicKey } from '../core/keys.ts'
+import type { Seconds } from '../core/time.ts'
+import type { RingEntry, Setup } from './messages.ts'
+
+/** An older key: its tokens verify before `retiresAtSeconds`, and from that second on no more. */
+export interface RetiringKey {
+  readonly id: number
+  readonly publicKey: KeyObject
+  readonly retiresAtSeconds: Seconds
+}
 
 export interface RootKeys {
   /** Signs every new run. `id` is an unsigned 32-bit number. */
   readonly current: { readonly id: number; readonly privateKey: KeyObject }
-  /** Public keys whose tokens still verify. */
-  readonly others: readonly { readonly id: number; readonly publicKey: KeyObject }[]
+  readonly others: readonly RetiringKey[]
 }
 
 const LARGEST_ID = 0xffff_ffff
@@ -27,11 +37,13 @@ const publicBytes = (key: KeyObject): Uint8Array => Buffer.from(rawPublicKey(key
 /** What a worker needs to know. Throws Fault (`config_invalid`) for a wrong kind of key or an id given twice. */
 export function setupOf({ current, others }: RootKeys): Setup {
   try {
-    const ring = [
-      [current.id, publicBytes(current.privateKey)] as const,
-      ...others.map(({ id, publicKey }) => [id, publicBytes(publicKey)] as const),
+    const ring: RingEntry[] = [
+      { id: current.id, publicKey: publicBytes(current.privateKey) },
+      ...others.map(({ id, publicKey, retiresAtSeconds }) => {
+        return { id, publicKey: publicBytes(publicKey), retiresAtSeconds }
+      }),
     ]
-    const ids = ring.map(([id]) => id)
+    const ids = ring.map(({ id }) => id)
     if (ids.some((id) => !Number.isInteger(id) || id < 0 || id > LARGEST_ID)) {
       throw new RangeError('expected root key ids of 32 bits')
     }
@@ -42,5 +54,20 @@ export function setupOf({ current, others }: RootKeys): Setup {
       retryable: false,
       cause,
     })
+  }
+}
+
+/** What anybody may know of the root keys. */
+export function publishedRootKeys({ current, others }: RootKeys): PublishedRootKeys {
+  const jwkOf = (key: KeyObject) =>
+    publicJwkSchema.parse({ kty: 'OKP', crv: 'Ed25519', x: rawPublicKey(key) })
+  return {
+    current: current.id,
+    keys: [
+      { id: current.id, jwk: jwkOf(current.privateKey) },
+      ...others.map(({ id, publicKey, retiresAtSeconds }) => {
+        return { id, jwk: jwkOf(publicKey), retiresAt: retiresAtSeconds }
+      }),
+    ],
   }
 }

@@ -3,6 +3,7 @@
  * goes nowhere), its environment (empty) and its end; what to do next is the pool's business.
  */
 import { Worker } from 'node:worker_threads'
+import type { Seconds } from '../core/time.ts'
 import type { FromWorker, Outcome, Setup, Task, ToWorker } from './messages.ts'
 
 export interface SlotEvents {
@@ -90,10 +91,10 @@ export class Slot {
     this.#events.died(this)
   }
 
-  give(task: Task): void {
+  give(task: Task, now: Seconds): void {
     this.state = 'busy'
     this.#task += 1
-    this.#tell({ kind: 'task', id: this.#task, task })
+    this.#tell({ kind: 'task', id: this.#task, task, now })
   }
 
   /** Ends the thread whatever it is doing; resolves when it is gone. */

@@ -6,9 +6,10 @@ import { mintChild } from '../client/mint.ts'
 import type { Minted } from '../core/engine.ts'
 import { Fault, Rejected } from '../core/errors.ts'
 import { ed25519FromSeed } from '../core/keys.ts'
+import type { Seconds } from '../core/time.ts'
 import { type Canary, createCanary, sings, warmUp } from './canary.ts'
 import { type Biscuit, LibraryError } from './library.ts'
-import type { Outcome, Setup, Task } from './messages.ts'
+import type { Outcome, RingEntry, Setup, Task } from './messages.ts'
 import { mintRoot, type RootKey } from './mint-root.ts'
 import { type KeyRing, verifyToken } from './verify.ts'
 
@@ -16,26 +17,34 @@ export interface Engine {
   readonly biscuit: Biscuit
   readonly canary: Canary
   readonly root: RootKey
-  readonly ring: KeyRing
+  readonly ring: readonly RingEntry[]
 }
+
+/** The root keys that are in force at that second: a retired one is as unknown as one that never was. */
+export const inForce = (ring: readonly RingEntry[], now: Seconds): KeyRing =>
+  new Map(
+    ring
+      .filter(({ retiresAtSeconds }) => retiresAtSeconds === undefined || now < retiresAtSeconds)
+      .map(({ id, publicKey }) => [id, publicKey]),
+  )
 
 /**
  * A warm engine under these keys. Throws Fault (`engine_failed`) when the canary does not sing, and what the library
  * throws for a key that it cannot use: better now than when a token names that key.
  */
 export function createEngine(biscuit: Biscuit, setup: Setup): Engine {
-  for (const [, key] of setup.ring) {
-    biscuit.PublicKey.fromBytes(key, biscuit.SignatureAlgorithm.Ed25519).free()
+  for (const { publicKey } of setup.ring) {
+    biscuit.PublicKey.fromBytes(publicKey, biscuit.SignatureAlgorithm.Ed25519).free()
   }
   const canary = createCanary()
   warmUp(biscuit, canary)
   const privateKey = ed25519FromSeed(setup.root.seed)
-  return { biscuit, canary, root: { id: setup.root.id, privateKey }, ring: new Map(setup.ring) }
+  return { biscuit, canary, root: { id: setup.root.id, privateKey }, ring: setup.ring }
 }
 
 /** No token leaves that would not come back: what was minted is verified, its whole chain with it. */
-function checked({ biscuit, ring }: Engine, minted: Minted): Outcome {
-  const verdict = verifyToken(biscuit, ring, minted.token)
+function checked({ biscuit, ring }: Engine, minted: Minted, now: Seconds): Outcome {
+  const verdict = verifyToken(biscuit, inForce(ring, now), minted.token)
   if (!verdict.ok) throw new Rejected(verdict.code, 'expected a parent that verifies', 'token')
   if (verdict.token.widenedAt !== undefined) {
     throw new Rejected('widened', 'expected a chain that narrows', 'token')
@@ -43,18 +52,19 @@ function checked({ biscuit, ring }: Engine, minted: Minted): Outcome {
   return { kind: 'minted', minted }
 }
 
-function perform(engine: Engine, task: Task): Outcome {
+function perform(engine: Engine, task: Task, now: Seconds): Outcome {
   switch (task.kind) {
     case 'verify': {
       const { token, request, holder } = task
-      const verdict = verifyToken(engine.biscuit, engine.ring, token, request, holder)
+      const ring = inForce(engine.ring, now)
+      const verdict = verifyToken(engine.biscuit, ring, token, request, holder)
       return { kind: 'verdict', verdict }
     }
     case 'mint_root':
-      return checked(engine, mintRoot(engine.root, task.claims))
+      return checked(engine, mintRoot(engine.root, task.claims), now)
     case 'mint_child': {
       const holder = ed25519FromSeed(task.holderSeed)
-      return checked(engine, mintChild(task.token, holder, task.claims))
+      return checked(engine, mintChild(task.token, holder, task.claims), now)
     }
   }
 }
@@ -75,9 +85,9 @@ function explain({ biscuit, canary }: Engine, task: Task, thrown: unknown): Outc
 }
 
 /** The task's outcome, whatever happens; `broken` when this library must not be asked again. */
-export function outcomeOf(engine: Engine, task: Task): Outcome {
+export function outcomeOf(engine: Engine, task: Task, now: Seconds): Outcome {
   try {
-    return perform(engine, task)
+    return perform(engine, task, now)
   } catch (thrown) {
     return explain(engine, task, thrown)
   }

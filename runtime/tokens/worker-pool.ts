@@ -5,7 +5,7 @@
  */
 import { Fault } from '../core/errors.ts'
 import { LIMITS } from '../core/limits.ts'
-import type { Clock } from '../core/time.ts'
+import { type Clock, nowSeconds } from '../core/time.ts'
 import type { Outcome, Setup, Task } from './messages.ts'
 import { Slot, type SlotEvents } from './slot.ts'
 
@@ -168,7 +168,7 @@ export class WorkerPool {
       job.attempts += 1
       job.startedAtMs = this.#options.clock.nowMs()
       this.#jobs.set(slot, job)
-      slot.give(job.task)
+      slot.give(job.task, nowSeconds(this.#options.clock))
     }
   }
 

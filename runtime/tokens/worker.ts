@@ -39,7 +39,7 @@ port.on('message', async (message: ToWorker) => {
     tell({ kind: 'ready' })
   } else if (running !== undefined) {
     const { engine, reserve, memoryBytes } = running
-    const outcome = outcomeOf(engine, message.task)
+    const outcome = outcomeOf(engine, message.task, message.now)
     tell({ kind: 'done', id: message.id, outcome, memoryBytes: memoryBytes() })
     reserve.refill()
   }

@@ -37,6 +37,7 @@ describe('every command', () => {
         'freeze',
         'holds',
         'keys new',
+        'keys rotate',
         'login-code',
         'mandate sign',
         'receipt verify',

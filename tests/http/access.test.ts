@@ -119,6 +119,7 @@ describe('the authorisation matrix', () => {
       'GET /openapi.json',
       'POST /login',
       'GET /.well-known/jwks.json',
+      'GET /.well-known/root-keys.json',
     ])
   })
 

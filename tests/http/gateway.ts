@@ -4,7 +4,12 @@ import { freePort } from '../../runtime/cli/world.ts'
 import { createClient } from '../../runtime/client/client.ts'
 import { mintChild } from '../../runtime/client/mint.ts'
 import { signProof } from '../../runtime/client/proof.ts'
-import { compose, type Headgate, type Overrides } from '../../runtime/compose.ts'
+import {
+  compose,
+  type GatewaySecrets,
+  type Headgate,
+  type Overrides,
+} from '../../runtime/compose.ts'
 import { type ConfigFile, parseConfig, Secret } from '../../runtime/config.ts'
 import type { BlockClaims } from '../../runtime/core/block.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
@@ -60,6 +65,8 @@ export interface TestGateway {
   readonly logged: string[]
   readonly rail: ReturnType<typeof fakeRail>
   readonly principal: KeyObject
+  readonly shop: KeyObject
+  readonly secrets: GatewaySecrets
   /** Claims of a mandate that would be accepted now. */
   claims(more?: object): Record<string, unknown>
   sign(claims: object, key?: KeyObject): string
@@ -70,13 +77,30 @@ export interface TestGateway {
 }
 
 export async function startGateway(
-  options: { overrides?: Overrides; config?: Partial<ConfigFile>; demo?: boolean } = {},
+  options: {
+    overrides?: Overrides
+    config?: Partial<ConfigFile>
+    demo?: boolean
+    /** The same gateway again, with other root keys if any are given. */
+    again?: TestGateway
+    roots?: Pick<GatewaySecrets, 'root' | 'retiring'>
+  } = {},
 ): Promise<TestGateway> {
-  const principal = newKey()
-  const shop = newKey()
-  const port = await freePort()
+  const { again } = options
+  const principal = again?.principal ?? newKey()
+  const shop = again?.shop ?? newKey()
+  const port = again === undefined ? await freePort() : Number(new URL(again.url).port)
   const url = `http://127.0.0.1:${port}`
-  const token = randomBytes(32).toString('base64url')
+  const secrets: GatewaySecrets = {
+    ...(again?.secrets ?? {
+      root: { id: 1, key: newKey() },
+      runtimeSecret: randomBytes(32),
+      signing: { kid: 'gateway-1', key: newKey() },
+      operatorToken: new Secret(randomBytes(32).toString('base64url')),
+    }),
+    ...options.roots,
+  }
+  const token = secrets.operatorToken.reveal()
   const rail = fakeRail()
   const logged: string[] = []
   const config = parseConfig(
@@ -114,12 +138,7 @@ export async function startGateway(
     signJws({ typ: 'mandate+jwt', key, kid: 'alice-1', claims: of })
   const headgate = await compose({
     config,
-    secrets: {
-      root: { id: 1, key: newKey() },
-      runtimeSecret: randomBytes(32),
-      signing: { kid: 'gateway-1', key: newKey() },
-      operatorToken: new Secret(token),
-    },
+    secrets,
     log: ({ code, message }) => void logged.push(`${code}: ${message}`),
     ...(options.demo ? { demoMandate: () => sign(claims()) } : {}),
     overrides: {
@@ -137,6 +156,8 @@ export async function startGateway(
     logged,
     rail,
     principal,
+    shop,
+    secrets,
     claims,
     sign,
     quote: (more = {}) => {

@@ -29,7 +29,8 @@ beforeAll(async () => {
   const current = { id: ROOT_ID, privateKey: ROOT_KEY }
   const next = { id: 8, privateKey: keyOf(201) }
   engine = await createTokenEngine({ rootKeys: { current, others: [] }, workers: 1, clock })
-  const others = [{ id: ROOT_ID, publicKey: createPublicKey(ROOT_KEY) }]
+  const retiresAtSeconds = seconds(4_000_000_000)
+  const others = [{ id: ROOT_ID, publicKey: createPublicKey(ROOT_KEY), retiresAtSeconds }]
   rotated = await createTokenEngine({ rootKeys: { current: next, others }, workers: 1, clock })
 })
 afterAll(() => Promise.all([engine.close(), rotated.close()]))

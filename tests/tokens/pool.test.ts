@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../runtime/core/time.ts'
 import { createTokenEngine, type TokenPool } from '../../runtime/tokens/pool.ts'
 import type { PoolLimits } from '../../runtime/tokens/worker-pool.ts'
-import { keyOf, ROOT_ID, ROOT_KEY, rootClaims } from './fixtures.ts'
+import { keyOf, NOW, ROOT_ID, ROOT_KEY, rootClaims } from './fixtures.ts'
 
 const clock: Clock = { nowMs: () => performance.now() }
 const rootKeys = { current: { id: ROOT_ID, privateKey: ROOT_KEY }, others: [] }
@@ -191,13 +191,14 @@ describe('a start', () => {
     const p256 = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
     const other = createPublicKey(keyOf(66))
     const current = rootKeys.current
+    const retiresAtSeconds = NOW
     const wrong = [
       { current: { id: 1, privateKey: p256.privateKey }, others: [] },
       { current: { id: 1, privateKey: other }, others: [] },
-      { current, others: [{ id: 8, publicKey: p256.publicKey }] },
-      { current, others: [{ id: current.id, publicKey: other }] },
-      { current, others: [{ id: -1, publicKey: other }] },
-      { current, others: [{ id: 2 ** 32, publicKey: other }] },
+      { current, others: [{ id: 8, publicKey: p256.publicKey, retiresAtSeconds }] },
+      { current, others: [{ id: current.id, publicKey: other, retiresAtSeconds }] },
+      { current, others: [{ id: -1, publicKey: other, retiresAtSeconds }] },
+      { current, others: [{ id: 2 ** 32, publicKey: other, retiresAtSeconds }] },
     ]
     for (const keys of wrong) {
       await expect(createTokenEngine({ rootKeys: keys, clock })).rejects.toEqual(

@@ -6,7 +6,7 @@ import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
 import type { Task } from '../../runtime/tokens/messages.ts'
 import { setupOf } from '../../runtime/tokens/root-keys.ts'
 import { createEngine, type Engine, outcomeOf } from '../../runtime/tokens/tasks.ts'
-import { keyOf, leafAt, payRequest, ROOT_ID, ROOT_KEY, rootClaims } from './fixtures.ts'
+import { keyOf, leafAt, NOW, payRequest, ROOT_ID, ROOT_KEY, rootClaims } from './fixtures.ts'
 
 let engine: Engine
 let biscuit: Biscuit
@@ -40,14 +40,16 @@ describe('an engine', () => {
     })
     const noPoint = new Uint8Array(32).fill(2)
     for (const key of [noPoint, noPoint.subarray(1)]) {
-      expect(() => createEngine(biscuit, { ...rest, ring: [...ring, [8, key]] })).toThrow()
+      expect(() =>
+        createEngine(biscuit, { ...rest, ring: [...ring, { id: 8, publicKey: key }] }),
+      ).toThrow()
     }
   })
 })
 
 describe('a task', () => {
   it('is answered by a working library', () => {
-    expect(outcomeOf(engine, verifyTask())).toMatchObject({
+    expect(outcomeOf(engine, verifyTask(), NOW)).toMatchObject({
       kind: 'verdict',
       verdict: { ok: true, token: { authorised: true } },
     })
@@ -55,7 +57,7 @@ describe('a task', () => {
 
   it('whose token makes a working library fail oddly is a refused token', () => {
     for (const thrown of ['AlreadySealed', new TypeError('x'), { Unheard: 'of' }, undefined]) {
-      expect(outcomeOf(failing(thrown, 1), verifyTask())).toEqual({
+      expect(outcomeOf(failing(thrown, 1), verifyTask(), NOW)).toEqual({
         kind: 'verdict',
         verdict: { ok: false, code: 'token_invalid' },
       })
@@ -63,11 +65,11 @@ describe('a task', () => {
   })
 
   it('after which the canary is silent shows a broken library, whatever the token was', () => {
-    expect(outcomeOf(failing('odd', 2), verifyTask())).toEqual({ kind: 'broken' })
+    expect(outcomeOf(failing('odd', 2), verifyTask(), NOW)).toEqual({ kind: 'broken' })
   })
 
   it('in which WebAssembly trapped shows a broken library even if the canary still sings', () => {
-    expect(outcomeOf(failing(trap(), 1), verifyTask())).toEqual({ kind: 'broken' })
+    expect(outcomeOf(failing(trap(), 1), verifyTask(), NOW)).toEqual({ kind: 'broken' })
   })
 
   it('whose request the engine cannot take is our fault, never a refused token', () => {
@@ -75,14 +77,14 @@ describe('a task', () => {
     for (const changes of wrong) {
       const request = payRequest(changes as Partial<RequestFacts>)
       const task: Task = { kind: 'verify', token: leafAt(1).token, request }
-      expect(outcomeOf(engine, task)).toMatchObject({ kind: 'fault', code: 'engine_failed' })
+      expect(outcomeOf(engine, task, NOW)).toMatchObject({ kind: 'fault', code: 'engine_failed' })
     }
-    expect(outcomeOf(engine, verifyTask())).toMatchObject({ verdict: { ok: true } })
+    expect(outcomeOf(engine, verifyTask(), NOW)).toMatchObject({ verdict: { ok: true } })
   })
 
   it('that mints and fails oddly is our fault, not a refusal', () => {
     const task: Task = { kind: 'mint_root', claims: rootClaims() }
-    expect(outcomeOf(failing('odd', 1), task)).toMatchObject({
+    expect(outcomeOf(failing('odd', 1), task, NOW)).toMatchObject({
       kind: 'fault',
       code: 'engine_failed',
     })
@@ -90,7 +92,7 @@ describe('a task', () => {
 
   it('that cannot be minted is rejected by its code and the claim’s name', () => {
     const task: Task = { kind: 'mint_root', claims: rootClaims({ payees: [] }) }
-    expect(outcomeOf(engine, task)).toMatchObject({
+    expect(outcomeOf(engine, task, NOW)).toMatchObject({
       ...{ kind: 'rejected', code: 'claims', claim: 'payees' },
     })
   })
@@ -98,6 +100,9 @@ describe('a task', () => {
   it('that mints under a root key which does not verify its own tokens hands none out', () => {
     const wrongRing = { ...engine, root: { id: ROOT_ID, privateKey: keyOf(66) } }
     const task: Task = { kind: 'mint_root', claims: rootClaims() }
-    expect(outcomeOf(wrongRing, task)).toMatchObject({ kind: 'rejected', code: 'token_invalid' })
+    expect(outcomeOf(wrongRing, task, NOW)).toMatchObject({
+      kind: 'rejected',
+      code: 'token_invalid',
+    })
   })
 })

@@ -29,6 +29,7 @@ import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { worstCase } from '../worst-case.ts'
 import { command, emit, readInput } from './context.ts'
+import { rotateCommand } from './rotate.ts'
 
 interface NewKeyOptions {
   kind: 'principal' | 'holder' | 'root'
@@ -60,7 +61,10 @@ export function keysCommand(io: Io): Command {
     )
     .option('--id <n>', 'root key id, for --kind root', '1')
     .action((options: NewKeyOptions) => newKey(io, options))
-  return new Command('keys').description('make keys').addCommand(create)
+  return new Command('keys')
+    .description('make and replace keys')
+    .addCommand(create)
+    .addCommand(rotateCommand(io))
 }
 
 function newKey(io: Io, options: NewKeyOptions): void {

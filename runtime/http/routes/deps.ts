@@ -1,7 +1,7 @@
 /** What the routes are served from: ports and rooms to the left, wired by `compose.ts`. */
 import type { GatewaySigner } from '../../audit/signer.ts'
 import type { RunId } from '../../core/ids.ts'
-import type { PublicJwk } from '../../core/keys.ts'
+import type { PublicJwk, PublishedRootKeys } from '../../core/keys.ts'
 import type { Ledger } from '../../core/ledger.ts'
 import type { RunRecord } from '../../core/records.ts'
 import type { Clock } from '../../core/time.ts'
@@ -24,6 +24,8 @@ export interface RouteDeps {
   readonly signer: GatewaySigner
   /** Keys that receipts and seals verify under. */
   readonly publicKeys: readonly PublicJwk[]
+  /** Keys that block 0 of a token verifies under. */
+  readonly rootKeys: PublishedRootKeys
   /** The public origin of this gateway. */
   readonly url: string
   /** Lets the funnel carry out a run that has just been made, or go on with one. Must not throw or wait. */

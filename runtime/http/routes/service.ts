@@ -11,7 +11,7 @@ import {
   receiptIdSchema,
   runIdSchema,
 } from '../../core/ids.ts'
-import { jwksSchema } from '../../core/keys.ts'
+import { jwksSchema, rootKeysSchema } from '../../core/keys.ts'
 import type { Note } from '../../core/ledger.ts'
 import { nowSeconds } from '../../core/time.ts'
 import { receiptViewSchema } from '../../core/wire.ts'
@@ -101,7 +101,7 @@ export function sessionRoutes(deps: RouteDeps): Route[] {
 }
 
 export function auditRoutes(deps: RouteDeps): Route[] {
-  const { ledger, signer, publicKeys } = deps
+  const { ledger, signer, publicKeys, rootKeys } = deps
   return [
     route({
       method: 'GET',
@@ -142,6 +142,14 @@ export function auditRoutes(deps: RouteDeps): Route[] {
       summary: 'Keys that receipts and seals verify under.',
       answers: { 200: jwksSchema },
       handle: async () => ok({ keys: publicKeys }),
+    }),
+    route({
+      method: 'GET',
+      path: '/.well-known/root-keys.json',
+      who: ['public'],
+      summary: 'Keys that tokens verify under, each with its id; an older one until it retires.',
+      answers: { 200: rootKeysSchema },
+      handle: async () => ok(rootKeys),
     }),
   ]
 }

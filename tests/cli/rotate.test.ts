@@ -1,0 +1,77 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { dataFile, openDataDir, readRootRing, rotateRootKey } from '../../runtime/cli/data-dir.ts'
+import { seconds } from '../../runtime/core/time.ts'
+import { run } from './io.ts'
+
+let dir: string
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'rotate-'))
+})
+afterEach(() => rmSync(dir, { recursive: true }))
+
+const fresh = () => {
+  openDataDir(dir).close()
+  return readRootRing(dir)
+}
+
+describe('keys rotate', () => {
+  it('makes the next key, keeps the public half of the old one and destroys the private half', async () => {
+    const before = fresh()
+    const secret = JSON.parse(readFileSync(dataFile(dir, 'rootKey'), 'utf8')).key.d
+    const { out, code } = await run(['keys', 'rotate', '--data', dir, '--grace', '12h', '--json'])
+    expect(code).toBe(0)
+    const { current, keys } = JSON.parse(out)
+    expect(current).toBe(2)
+    expect(keys[1]).toMatchObject({ id: 1, jwk: before.keys[0]?.jwk })
+    const text = readFileSync(dataFile(dir, 'rootKey'), 'utf8')
+    expect(text).not.toContain(secret)
+    expect(statSync(dataFile(dir, 'rootKey')).mode & 0o777).toBe(0o600)
+    const data = openDataDir(dir)
+    data.close()
+    expect(data.root.id).toBe(2)
+    expect(data.retiring).toMatchObject([{ id: 1, retiresAtSeconds: keys[1].retiresAt }])
+  })
+
+  it('ends the grace of all older keys where it is told to end this one’s', () => {
+    fresh()
+    rotateRootKey(dir, seconds(2_000))
+    rotateRootKey(dir, seconds(3_000))
+    expect(readRootRing(dir).keys.map(({ retiresAt }) => retiresAt)).toEqual([
+      undefined,
+      3_000,
+      2_000,
+    ])
+    rotateRootKey(dir, seconds(1_000))
+    expect(readRootRing(dir).keys.map(({ id, retiresAt }) => [id, retiresAt])).toEqual([
+      [4, undefined],
+      [3, 1_000],
+      [2, 1_000],
+      [1, 1_000],
+    ])
+  })
+
+  it('refuses a folder that a gateway holds, one without a gateway, and a grace that is no time', async () => {
+    fresh()
+    const held = openDataDir(dir)
+    expect((await run(['keys', 'rotate', '--data', dir])).code).not.toBe(0)
+    held.close()
+    expect((await run(['keys', 'rotate', '--data', join(dir, 'none')])).code).not.toBe(0)
+    for (const grace of ['', '-1d', '1', '1.5h', '30 d', '99999d', '1w']) {
+      const { code, err } = await run(['keys', 'rotate', '--data', dir, '--grace', grace])
+      expect(code).not.toBe(0)
+      expect(err).toContain('--grace')
+    }
+    expect(readRootRing(dir).current).toBe(1)
+  })
+
+  it('refuses a file that says more than it may', () => {
+    fresh()
+    const file = dataFile(dir, 'rootKey')
+    const value = JSON.parse(readFileSync(file, 'utf8'))
+    writeFileSync(file, JSON.stringify({ ...value, retiring: [{ id: 1 }] }))
+    expect(() => openDataDir(dir)).toThrow(/root-key.json is wrong/)
+  })
+})

@@ -1,0 +1,87 @@
+import { createPublicKey } from 'node:crypto'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { later } from '../../runtime/core/time.ts'
+import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
+import type { Task } from '../../runtime/tokens/messages.ts'
+import { publishedRootKeys, setupOf } from '../../runtime/tokens/root-keys.ts'
+import { createEngine, type Engine, outcomeOf } from '../../runtime/tokens/tasks.ts'
+import {
+  keyOf,
+  leafAt,
+  NOW,
+  plannerClaims,
+  ROOT_ID,
+  ROOT_KEY,
+  root,
+  rootClaims,
+} from './fixtures.ts'
+
+const RETIRES = later(NOW, 600)
+const LAST = later(RETIRES, -1)
+const rotated = {
+  current: { id: ROOT_ID + 1, privateKey: keyOf(201) },
+  others: [{ id: ROOT_ID, publicKey: createPublicKey(ROOT_KEY), retiresAtSeconds: RETIRES }],
+}
+
+let biscuit: Biscuit
+let engine: Engine
+beforeAll(async () => {
+  biscuit = await loadBiscuit()
+  engine = createEngine(biscuit, setupOf(rotated))
+})
+
+describe('a token of an older root key', () => {
+  const verify: Task = { kind: 'verify', token: leafAt(2).token }
+
+  it('verifies until the last second of the grace, and from the next on its key is unknown', () => {
+    expect(outcomeOf(engine, verify, LAST)).toMatchObject({ verdict: { ok: true } })
+    for (const now of [RETIRES, later(RETIRES, 1_000_000)]) {
+      expect(outcomeOf(engine, verify, now)).toEqual({
+        kind: 'verdict',
+        verdict: { ok: false, code: 'root_unknown' },
+      })
+    }
+  })
+
+  it('gets children until then, and none afterwards', () => {
+    const task: Task = {
+      kind: 'mint_child',
+      token: root().token,
+      holderSeed: Buffer.from(keyOf(1).export({ format: 'jwk' }).d ?? '', 'base64url'),
+      claims: plannerClaims(1),
+    }
+    expect(outcomeOf(engine, task, LAST)).toMatchObject({ kind: 'minted' })
+    expect(outcomeOf(engine, task, RETIRES)).toMatchObject({
+      kind: 'rejected',
+      code: 'root_unknown',
+    })
+  })
+
+  it('is never tried under another key, though that key may sign', () => {
+    const minted = outcomeOf(engine, { kind: 'mint_root', claims: rootClaims() }, RETIRES)
+    if (minted.kind !== 'minted') throw new Error('expected a token')
+    const { token } = minted.minted
+    expect(outcomeOf(engine, { kind: 'verify', token }, RETIRES)).toMatchObject({
+      verdict: { ok: true, token: { rootKeyId: ROOT_ID + 1 } },
+    })
+    const before = createEngine(
+      biscuit,
+      setupOf({ current: { id: ROOT_ID, privateKey: ROOT_KEY }, others: [] }),
+    )
+    expect(outcomeOf(before, { kind: 'verify', token }, NOW)).toMatchObject({
+      verdict: { code: 'root_unknown' },
+    })
+  })
+})
+
+describe('the published root keys', () => {
+  it('are public halves with ids, and the second at which an older one retires', () => {
+    const { current, keys } = publishedRootKeys(rotated)
+    expect(current).toBe(ROOT_ID + 1)
+    expect(keys.map(({ id, retiresAt }) => [id, retiresAt])).toEqual([
+      [ROOT_ID + 1, undefined],
+      [ROOT_ID, RETIRES],
+    ])
+    expect(JSON.stringify(keys)).not.toContain('"d"')
+  })
+})
