@@ -1,0 +1,123 @@
+/**
+ * A long time in the life of a pool: what its process takes at most, and whether what is left after each worker is replaced
+ * rises. The process's own peak is asked of the system, so nothing that comes and goes between two looks is missed.
+ */
+import { systemClock } from '../../../runtime/core/clock.ts'
+import { createTokenEngine, type TokenPool } from '../../../runtime/tokens/pool.ts'
+import { checkProof } from '../../../runtime/tokens/proof.ts'
+import type { PoolStats } from '../../../runtime/tokens/worker-pool.ts'
+import { slope } from '../timing.ts'
+import { leafAt, proofAt, REQUEST, ROOT_KEYS } from './chains.ts'
+
+export interface SoakOrder {
+  readonly depth: number
+  readonly calls: number
+  /** Verifications before a worker is replaced, where a short soak must see it happen; absent: the product's own. */
+  readonly recycleCount?: number
+}
+
+export interface Soak {
+  readonly calls: number
+  readonly peakBytes: number
+  readonly recycled: number
+  /** Smallest resident size from one replacement of every worker to the next, with the calls done by then. */
+  readonly floors: readonly (readonly [calls: number, bytes: number])[]
+  /** By how much the floors rise with each call. */
+  readonly driftBytes: number
+  /** By how much the library's memory and its thread's heap grow with each call until their worker is replaced. */
+  readonly workerBytesPerCall: number
+  readonly callsPerSecond: number
+}
+
+const WORKERS = 2
+const AT_ONCE = 4
+const LOOK_EVERY = 20
+
+/** What was seen of the process as the calls went on. */
+class Looks {
+  readonly #floors: (readonly [calls: number, bytes: number])[] = []
+  readonly #growth = { calls: 0, bytes: 0 }
+  #recycled = 0
+  #lowest: readonly [calls: number, bytes: number] | undefined
+  #last: readonly [calls: number, bytes: number] | undefined
+
+  look(calls: number, { recycled, memoryBytes }: PoolStats): void {
+    const seen = [calls, process.memoryUsage.rss()] as const
+    if (recycled >= this.#recycled + WORKERS) {
+      this.#recycled += WORKERS
+      // What was lowest before anything was replaced is the size of a start, and no floor.
+      if (this.#lowest !== undefined) this.#floors.push(this.#lowest)
+      this.#lowest = seen
+      return
+    }
+    if (this.#lowest !== undefined && seen[1] < this.#lowest[1]) this.#lowest = seen
+    const [before, bytes] = this.#last ?? seen
+    // Less than before is another worker's memory.
+    if (calls > before && memoryBytes >= bytes) {
+      this.#growth.calls += calls - before
+      this.#growth.bytes += memoryBytes - bytes
+    }
+    this.#last = [calls, memoryBytes]
+  }
+
+  /** The last round's lowest, too. */
+  get floors(): readonly (readonly [calls: number, bytes: number])[] {
+    return this.#lowest === undefined ? this.#floors : [...this.#floors, this.#lowest]
+  }
+
+  get workerBytesPerCall(): number {
+    return this.#growth.bytes / this.#growth.calls
+  }
+}
+
+export async function measureSoak({ depth, calls, recycleCount }: SoakOrder): Promise<Soak> {
+  const engine = await createTokenEngine({
+    rootKeys: ROOT_KEYS,
+    clock: systemClock(),
+    workers: WORKERS,
+    ...(recycleCount !== undefined && { limits: { recycleCount } }),
+  })
+  try {
+    const looks = new Looks()
+    const started = performance.now()
+    await verifyOften(engine, { depth, calls, looks })
+    const seconds = (performance.now() - started) / 1000
+    const { floors, workerBytesPerCall } = looks
+    return {
+      calls,
+      // Kilobytes on Linux, and of this process alone: threads are in it, children are not.
+      peakBytes: process.resourceUsage().maxRSS * 1024,
+      recycled: engine.stats().recycled,
+      floors,
+      driftBytes: slope(floors),
+      workerBytesPerCall,
+      callsPerSecond: calls / seconds,
+    }
+  } finally {
+    await engine.close()
+  }
+}
+
+interface Verifying {
+  readonly depth: number
+  readonly calls: number
+  readonly looks: Looks
+}
+
+async function verifyOften(engine: TokenPool, { depth, calls, looks }: Verifying): Promise<void> {
+  const token = leafAt(depth)
+  const proof = proofAt(depth, token)
+  let [begun, done] = [0, 0]
+  const next = async () => {
+    while (begun < calls) {
+      begun += 1
+      const checked = checkProof(proof)
+      if (!checked.ok) throw new Error('expected the proof to hold')
+      const verdict = await engine.verify(token, REQUEST, checked.holder)
+      if (!verdict.ok || verdict.token.authorised !== true) throw new Error('expected a permit')
+      done += 1
+      if (done % LOOK_EVERY === 0) looks.look(done, engine.stats())
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, next))
+}
