@@ -4,7 +4,7 @@
  */
 import { Fault } from './errors.ts'
 import { LIMITS } from './limits.ts'
-import type { Clock } from './time.ts'
+import type { Clock, Timers } from './time.ts'
 
 /**
  * How far the wall clock may part from monotonic progress before time is not believed. Both follow NTP's slow
@@ -38,3 +38,11 @@ export function steadyClock(wallMs: () => number, monotonicMs?: () => number): C
 
 /** The machine's wall clock, made steady; build one per process, at its start. */
 export const systemClock = (): Clock => steadyClock(Date.now, () => performance.now())
+
+/** The machine's timers. */
+export const systemTimers: Timers = {
+  after: (ms, act) => {
+    const timer = setTimeout(act, ms)
+    return () => clearTimeout(timer)
+  },
+}

@@ -11,6 +11,12 @@ export interface Clock {
   nowMs(): number
 }
 
+/** Waiting, as a port, so that a simulation decides when a wait is over. */
+export interface Timers {
+  /** Acts once, after `ms`; returns how to call it off. */
+  after(ms: number, act: () => void): () => void
+}
+
 export function seconds(n: number): Seconds {
   if (!Number.isSafeInteger(n) || n < 0) throw new RangeError('expected whole seconds since 1970')
   return n as Seconds

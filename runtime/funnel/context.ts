@@ -8,7 +8,7 @@ import type { Ledger } from '../core/ledger.ts'
 import type { Mandate } from '../core/mandate.ts'
 import type { Merchants } from '../core/merchants.ts'
 import type { RunRecord, RunState } from '../core/records.ts'
-import type { Clock } from '../core/time.ts'
+import type { Clock, Timers } from '../core/time.ts'
 import type { Places } from './places.ts'
 
 export interface FunnelBounds {
@@ -73,13 +73,16 @@ export interface FunnelDeps {
     reason?: string,
   ) => Promise<RunRecord>
   readonly clock: Clock
+  /** For pauses and deadlines; the machine's own if absent. */
+  readonly timers?: Timers
   readonly bounds?: Partial<FunnelBounds>
   /** Told of what ended a branch or stopped a walk for a reason of ours. Must not throw. */
   readonly onFault?: (error: unknown) => void
 }
 
 /** One run being walked. */
-export interface Walk extends Omit<FunnelDeps, 'bounds'> {
+export interface Walk extends Omit<FunnelDeps, 'bounds' | 'timers'> {
+  readonly timers: Timers
   readonly bounds: FunnelBounds
   readonly run: RunRecord
   readonly mandate: Mandate

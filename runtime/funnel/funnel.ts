@@ -4,6 +4,7 @@
  * through the gateway's door with the node's own proof. A walk may be killed at any instant; resumed, it goes on from
  * what is written, asks no model again and pays nothing twice.
  */
+import { systemTimers } from '../core/clock.ts'
 import { Fault } from '../core/errors.ts'
 import type { RunId } from '../core/ids.ts'
 import { parseJws } from '../core/jws.ts'
@@ -88,14 +89,16 @@ async function walkRun(deps: FunnelDeps, run: RunRecord, signal: AbortSignal): P
 
 function newWalk(deps: FunnelDeps, run: RunRecord, signal: AbortSignal): Walk {
   const bounds = { ...BOUNDS, ...deps.bounds }
+  const { timers = systemTimers } = deps
   return {
     ...deps,
+    timers,
     bounds,
     run,
     mandate: mandateSchema.parse(parseJws(run.mandate, 'mandate+jwt')?.claims),
     signal,
     places: new Places(bounds.purchases),
-    change: (ms) => feedMoves(deps, run.id, ms, signal),
+    change: (ms) => feedMoves({ ...deps, timers }, run.id, ms, signal),
     used: { calls: 0, tokens: 0 },
   }
 }
@@ -130,19 +133,19 @@ const endOf = ({ bought, unmet, unreadable, ended }: WalkResult): 'completed' | 
 
 /** Resolves when the run's feed has moved, after `ms`, or when the walk is stopped. */
 function feedMoves(
-  { ledger }: FunnelDeps,
+  { ledger, timers }: Pick<Walk, 'ledger' | 'timers'>,
   run: RunId,
   ms: number,
   signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve) => {
     const finish = () => {
-      clearTimeout(timer)
+      callOff()
       unsubscribe()
       signal.removeEventListener('abort', finish)
       resolve()
     }
-    const timer = setTimeout(finish, ms)
+    const callOff = timers.after(ms, finish)
     const unsubscribe = ledger.onFeed((moved) => {
       if (moved === run) finish()
     })

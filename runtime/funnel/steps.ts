@@ -2,7 +2,6 @@
  * Steps that are written before they are acted on. A step that is recorded is never worked out again: a resumed walk
  * reads what the first one wrote, so no model is asked twice and no quote is fetched twice for the same step.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { z } from 'zod'
 import type { Usage } from '../core/agents.ts'
 import { Fault } from '../core/errors.ts'
@@ -51,7 +50,9 @@ export async function askAgent<T extends { readonly usage: Usage; readonly model
     if (used.calls >= bounds.modelCalls) throw new BranchEnded('model_calls')
     if (used.tokens >= bounds.modelTokens) throw new BranchEnded('model_tokens')
     used.calls += 1
-    const deadline = AbortSignal.any([walk.signal, AbortSignal.timeout(bounds.modelMs)])
+    const late = new AbortController()
+    const callOff = walk.timers.after(bounds.modelMs, () => late.abort())
+    const deadline = AbortSignal.any([walk.signal, late.signal])
     try {
       const answer = await unlessAborted(ask(deadline), deadline)
       const { calls, inputTokens, outputTokens } = answer.usage
@@ -60,12 +61,14 @@ export async function askAgent<T extends { readonly usage: Usage; readonly model
       return answer
     } catch (caught) {
       walk.signal.throwIfAborted()
-      const late = new Fault('model_failed', 'an agent gave no answer in time')
-      const error = deadline.aborted ? late : caught
+      const silence = new Fault('model_failed', 'an agent gave no answer in time')
+      const error = deadline.aborted ? silence : caught
       if (!(error instanceof Fault)) throw error
       walk.onFault?.(error)
       if (!error.retryable || tried >= bounds.tries) throw new BranchEnded(error.code)
       await backOff(walk, tried)
+    } finally {
+      callOff()
     }
   }
 }
@@ -81,9 +84,13 @@ function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /** A pause that doubles with each try, and ends at once when the walk is stopped. */
-export async function backOff(walk: Walk, tried: number): Promise<void> {
-  const ms = Math.min(walk.bounds.backOffMs, 50 * 2 ** tried)
-  await sleep(ms, undefined, { signal: walk.signal })
+export async function backOff({ bounds, signal, timers }: Walk, tried: number): Promise<void> {
+  const ms = Math.min(bounds.backOffMs, 50 * 2 ** tried)
+  let callOff: (() => void) | undefined
+  const over = new Promise<void>((resolve) => {
+    callOff = timers.after(ms, resolve)
+  })
+  await unlessAborted(over, signal).finally(callOff)
 }
 
 /** How a model's answer stands in the log. */

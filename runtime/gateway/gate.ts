@@ -10,7 +10,7 @@ import { LIMITS } from '../core/limits.ts'
 import type { Agent } from '../core/mandate.ts'
 import type { Merchants } from '../core/merchants.ts'
 import type { Rail } from '../core/rail.ts'
-import type { Clock } from '../core/time.ts'
+import type { Clock, Timers } from '../core/time.ts'
 import { type Bindings, bindingsOf, type Payee } from './bindings.ts'
 import type { Principal, Trust } from './mandates.ts'
 import { assertNine, CHECK_LIST, type Check } from './pipeline.ts'
@@ -61,6 +61,8 @@ export interface GatewayDeps {
   readonly rail: Rail
   readonly merchants: Merchants
   readonly clock: Clock
+  /** For deadlines; the machine's own if absent. */
+  readonly timers?: Timers
   /** The gateway's own key, which signs receipts and seals. */
   readonly signing: { readonly kid: string; readonly key: KeyObject }
   readonly timings?: Partial<Timings>

@@ -19,7 +19,7 @@ export async function callRail(gate: Gate, payment: PaymentRecord): Promise<Rail
   const { id, railKey, account, amount, currency, quoteJti } = payment
   const order = { payment: id, key: railKey, account, amount, currency, note: quoteJti }
   try {
-    const outcome = await within(gate.rail.pay(order), gate.timings.railMs)
+    const outcome = await within(gate.rail.pay(order), gate.timings.railMs, gate.timers)
     return outcome === 'late' ? { kind: 'unknown', reason: 'late' } : outcome
   } catch {
     return { kind: 'unknown', reason: 'threw' }

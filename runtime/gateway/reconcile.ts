@@ -8,7 +8,7 @@ import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Rail, RailLookup } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
-import { type Clock, nowSeconds } from '../core/time.ts'
+import { type Clock, nowSeconds, type Timers } from '../core/time.ts'
 import type { Alarm } from './gate.ts'
 import { recordOutcome } from './outcome.ts'
 import { repeat, within } from './timers.ts'
@@ -31,6 +31,8 @@ export interface ReconcileDeps {
   readonly ledger: Ledger
   readonly rail: Rail
   readonly clock: Clock
+  /** For deadlines and rounds; the machine's own if absent. */
+  readonly timers?: Timers
   readonly delays?: Partial<ReconcileDelays>
   readonly onAlarm?: (alarm: Alarm) => void
   /** Told of what a round of `start` could not do; the next round tries again. Must not throw. */
@@ -71,6 +73,7 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
         delays.everyMs,
         () => round(deps, delays),
         (error) => deps.onError?.(error),
+        deps.timers,
       )
     },
     close: async () => end?.(),
@@ -130,7 +133,7 @@ async function askRail(
   payment: PaymentRecord,
   { railMs }: ReconcileDelays,
 ): Promise<PaymentRecord> {
-  const found = await lookup(deps.rail, payment, railMs)
+  const found = await lookup(deps, payment, railMs)
   const now = nowSeconds(deps.clock)
   switch (found.kind) {
     case 'settled':
@@ -147,10 +150,14 @@ async function askRail(
   }
 }
 
-async function lookup(rail: Rail, { railKey }: PaymentRecord, ms: number): Promise<RailLookup> {
+async function lookup(
+  { rail, timers }: ReconcileDeps,
+  { railKey }: PaymentRecord,
+  ms: number,
+): Promise<RailLookup> {
   if (!rail.truth.lookupByReference) return { kind: 'unknown', reason: 'no_lookup' }
   try {
-    const found = await within(rail.lookup(railKey), ms)
+    const found = await within(rail.lookup(railKey), ms, timers)
     return found === 'late' ? { kind: 'unknown', reason: 'late' } : found
   } catch {
     return { kind: 'unknown', reason: 'lookup_failed' }

@@ -35,9 +35,7 @@ export async function monitorThenSubmit(
   { purchase, facts, nonce }: Step,
 ): Promise<Submitted> {
   const { attempt, trial, snapshot } = caller
-  const monitor = gate.monitor
-    ? await askMonitor(gate.monitor, purchase.facts, gate.timings.monitorMs)
-    : 'none'
+  const monitor = gate.monitor ? await askMonitor(gate, gate.monitor, purchase.facts) : 'none'
   const objection = trial.judge('monitor', attempt, { ...facts, monitor })
   if (objection) return { answer: await giveBack(gate, caller, purchase, objection) }
   const result = await gate.ledger.execute('submit', {
@@ -62,15 +60,15 @@ const answerSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('unavailable'), why: z.string() }),
 ])
 
-/** Never throws and never takes longer than `ms`. */
+/** Never throws and never takes longer than a monitor may. */
 async function askMonitor(
+  { timings, timers }: Gate,
   monitor: Monitor,
   facts: PaymentFacts,
-  ms: number,
 ): Promise<MonitorAnswer> {
   const stop = new AbortController()
   try {
-    const answer = await within(monitor.judge(facts, stop.signal), ms)
+    const answer = await within(monitor.judge(facts, stop.signal), timings.monitorMs, timers)
     if (answer === 'late') return { kind: 'unavailable', why: 'late' }
     const parsed = answerSchema.safeParse(answer)
     return parsed.success ? parsed.data : { kind: 'unavailable', why: 'malformed' }

@@ -1,16 +1,22 @@
 /** Timers of ours: a deadline around an answer of somebody else's, and work that is done again and again. */
+import { systemTimers } from '../core/clock.ts'
+import type { Timers } from '../core/time.ts'
 
 /** `late` once the time is up; what arrives afterwards is ignored, and a failure after the end is nobody's. */
-export async function within<T>(answer: Promise<T>, ms: number): Promise<T | 'late'> {
-  let timer: NodeJS.Timeout | undefined
+export async function within<T>(
+  answer: Promise<T>,
+  ms: number,
+  timers: Timers = systemTimers,
+): Promise<T | 'late'> {
+  let callOff: (() => void) | undefined
   const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), ms)
+    callOff = timers.after(ms, () => resolve('late'))
   })
   try {
     answer.catch(() => undefined)
     return await Promise.race([answer, late])
   } finally {
-    clearTimeout(timer)
+    callOff?.()
   }
 }
 
@@ -22,22 +28,23 @@ export function repeat(
   ms: number,
   work: () => Promise<unknown>,
   failed: (error: unknown) => void,
+  timers: Timers = systemTimers,
 ): () => Promise<void> {
   let isOpen = true
-  let timer: NodeJS.Timeout | undefined
+  let callOff: (() => void) | undefined
   let underWay: Promise<void> = Promise.resolve()
   const next = () => {
     if (!isOpen) return
-    timer = setTimeout(() => {
+    callOff = timers.after(ms, () => {
       underWay = work()
         .then(() => undefined, failed)
         .then(next)
-    }, ms)
+    })
   }
   next()
   return async () => {
     isOpen = false
-    clearTimeout(timer)
+    callOff?.()
     await underWay
   }
 }

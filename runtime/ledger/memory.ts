@@ -21,7 +21,7 @@ import {
   type Rows,
   readFrom,
 } from './reads.ts'
-import { decide } from './transitions.ts'
+import { decide, type Transitions } from './transitions.ts'
 
 class MemoryRows implements Rows {
   readonly #docs = new Map<string, unknown>()
@@ -187,10 +187,12 @@ function listOf<K, T>(map: Map<K, T[]>, key: K): T[] {
 
 export interface MemoryLedgerOptions {
   readonly organisation: OrganisationId
+  /** The ledger's rules; a simulation puts a broken one in the place of one of them. */
+  readonly transitions?: Transitions
 }
 
 /** An empty ledger for one organisation; after `close` every call is a Fault. */
-export function createMemoryLedger({ organisation }: MemoryLedgerOptions): Ledger {
+export function createMemoryLedger({ organisation, transitions }: MemoryLedgerOptions): Ledger {
   const rows = new MemoryRows()
   const listeners = feedListeners()
   let isClosed = false
@@ -204,6 +206,7 @@ export function createMemoryLedger({ organisation }: MemoryLedgerOptions): Ledge
       const { result, draft } = decide(name, structuredClone(input), {
         organisation,
         load: rows.load,
+        ...(transitions === undefined ? {} : { transitions }),
       })
       if (draft === undefined) return result
       for (const [run, position] of rows.apply(draft)) listeners.tell(run, position)

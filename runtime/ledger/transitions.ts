@@ -52,9 +52,17 @@ export interface Decision<K extends CommandName> {
 export function decide<K extends CommandName>(
   name: K,
   input: Commands[K]['input'],
-  { organisation, load }: { readonly organisation: OrganisationId; readonly load: Load },
+  {
+    organisation,
+    load,
+    transitions = TRANSITIONS,
+  }: {
+    readonly organisation: OrganisationId
+    readonly load: Load
+    readonly transitions?: Transitions
+  },
 ): Decision<K> {
   const draft = new Draft(organisation, input.now)
-  const result = runSteps(TRANSITIONS[name](input, draft), draft, load)
+  const result = runSteps(transitions[name](input, draft), draft, load)
   return result.ok && draft.isDirty ? { result, draft } : { result }
 }
