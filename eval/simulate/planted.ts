@@ -1,0 +1,164 @@
+/** Faults put in on purpose, each in a wrapper around a port or a rule, so that the simulation shows that it would see them. */
+import type { Ledger } from '../../runtime/core/ledger.ts'
+import { minor } from '../../runtime/core/money.ts'
+import type { Rail } from '../../runtime/core/rail.ts'
+import { type Clock, nowSeconds } from '../../runtime/core/time.ts'
+import type { Gateway } from '../../runtime/gateway/gateway.ts'
+import type { Draft, Key, Steps } from '../../runtime/ledger/draft.ts'
+import { TRANSITIONS, type Transitions } from '../../runtime/ledger/transitions.ts'
+import type { World } from './world.ts'
+
+export interface Planted {
+  readonly transitions?: Transitions
+  readonly store?: (store: Ledger, world: World) => Ledger
+  readonly rail?: (rail: Rail, world: World) => Rail
+  readonly sweep?: (store: Ledger, gateway: Gateway, clock: Clock) => Promise<unknown>
+}
+
+type Call = (...args: never[]) => unknown
+type Twist = (draft: Draft) => Partial<Record<keyof Draft, Call>>
+
+/** The rules over a draft that lies in the given methods. */
+function lying(names: readonly (keyof Transitions)[], twist: Twist): Planted {
+  const wrapped = Object.fromEntries(
+    names.map((name) => {
+      const rule = TRANSITIONS[name] as (input: unknown, draft: Draft) => Steps<unknown>
+      return [name, (input: unknown, draft: Draft) => rule(input, twisted(draft, twist(draft)))]
+    }),
+  )
+  return { transitions: { ...TRANSITIONS, ...wrapped } }
+}
+
+function twisted(draft: Draft, lies: Partial<Record<keyof Draft, Call>>): Draft {
+  return new Proxy(draft, {
+    get: (target, name) => {
+      const lie = lies[name as keyof Draft]
+      if (lie !== undefined) return lie
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+const forgets =
+  (kind: Key['doc']): Twist =>
+  (draft) => ({
+    get: (of: Key) => (of.doc === kind ? undefined : draft.get(of)),
+  })
+
+export const PLANTED: { readonly [name: string]: Planted } = {
+  'the rail is called before the money is set aside': {
+    store: (store, world) => ({
+      ...store,
+      execute: async (name, input) => {
+        if (name === 'reserve') {
+          const { payment } = input as Parameters<typeof store.execute<'reserve'>>[1]
+          const { id, railKey: key, account, amount, currency } = payment
+          await world.rail
+            .port(world.process)
+            .pay({ payment: id, key, account, amount, currency, note: '' })
+        }
+        return store.execute(name, input)
+      },
+    }),
+  },
+  'a silent rail is taken for a no': {
+    store: (store) => ({
+      ...store,
+      execute: async (name, input) => {
+        if (name !== 'markUnknown') return store.execute(name, input)
+        const { payment, now } = input as Parameters<typeof store.execute<'markUnknown'>>[1]
+        const result = await store.execute('release', {
+          payment,
+          from: 'submitted',
+          reason: 'late',
+          now,
+        })
+        return result as Awaited<ReturnType<typeof store.execute<typeof name>>>
+      },
+    }),
+  },
+  'a payment is not looked up before it is made again': {
+    ...lying(['reserve'], forgets('payment')),
+    store: (store) => ({
+      ...store,
+      snapshot: async (request) => {
+        const found = await store.snapshot(request)
+        if (found === undefined) return undefined
+        const { payment: _payment, ...rest } = found
+        return rest
+      },
+    }),
+  },
+  'standing is not judged again when money moves': lying(['reserve', 'submit'], (draft) => ({
+    standing: (node: never) => ({ ...draft.standing(node), state: 'live' }),
+  })),
+  'a sum above what was asked is clipped': {
+    rail: (rail) => {
+      const asked = new Map<string, number>()
+      const clip = <T extends { readonly kind: string; readonly amount?: number }>(
+        key: string,
+        outcome: T,
+      ): T =>
+        outcome.amount === undefined
+          ? outcome
+          : { ...outcome, amount: minor(Math.min(outcome.amount, asked.get(key) ?? 0)) }
+      return {
+        ...rail,
+        pay: async (order) => {
+          asked.set(order.key, order.amount)
+          return clip(order.key, await rail.pay(order))
+        },
+      }
+    },
+  },
+  'a close forgets what is reserved': lying(['close'], (draft) => ({
+    need: (of: Key) => {
+      const found = draft.need(of)
+      return of.doc === 'account' && typeof found === 'object' ? { ...found, reserved: 0 } : found
+    },
+  })),
+  'a split takes nothing from its parent': lying(['split'], (draft) => ({
+    move: (
+      node: never,
+      { available: _kept, allotted: _more, ...rest }: { available?: number; allotted?: number },
+    ) => draft.move(node, rest),
+  })),
+  'the rail’s key is made up at each call': {
+    rail: (rail, world) => ({
+      ...rail,
+      pay: (order) => rail.pay({ ...order, key: `made-up-${world.fresh()}` }),
+    }),
+  },
+  'the sweeper releases what is unknown': {
+    sweep: async (store, gateway, clock) => {
+      for (const { id: payment } of await store.payments({ states: ['unknown'], limit: 50 })) {
+        await store.execute('release', {
+          payment,
+          from: 'submitted',
+          reason: 'swept',
+          now: nowSeconds(clock),
+        })
+      }
+      return gateway.sweep()
+    },
+  },
+  'a proof is good more than once': lying(
+    ['reserve', 'refuse', 'note', 'saveStep'],
+    forgets('proof'),
+  ),
+  'two payments may hold one quote': lying(['reserve'], forgets('claim')),
+  'an approval is never used up': lying(['reserve'], (draft) => ({
+    put: (of: Key, value: never) => (of.doc === 'hold' ? undefined : draft.put(of as never, value)),
+  })),
+  'a window is not counted': lying(['reserve'], forgets('counter')),
+  'a settlement is not written to the log': lying(['settle'], (draft) => ({
+    append: (node: never) => draft.need({ doc: 'account', id: [node] }).head,
+  })),
+  'an unfinished close gives nothing back': lying(['close', 'release', 'settle'], (draft) => ({
+    standing: (node: never) => {
+      const found = draft.standing(node)
+      return found.state === 'closed' ? { ...found, state: 'live' } : found
+    },
+  })),
+}
