@@ -22,7 +22,7 @@ export function mandateOf(world: World, jti: string, holder?: string): string {
     exp: now + (holder === undefined ? 3_600 : 300),
     task: 'buy things',
     currency: 'INR',
-    ceiling: random.between(3_000, 9_000),
+    ceiling: random.between(4_000, 12_000),
     payees: [...SHOPS],
     limits: { depth: 3, fanOut: 20, nodes: 60 },
     ...(random.chance(0.4) ? { approvalAbove: 600 } : {}),
@@ -58,7 +58,7 @@ interface Leaf {
   readonly quote: string
 }
 
-/** A planner elsewhere: three leaves, two of them for one quote, each paid by two senders at the same time. */
+/** A planner elsewhere: some leaves, two of them for one quote, the first paid by two senders at the same time. */
 export async function outsidePlanner(world: World, name: string): Promise<void> {
   const key = keyFor(name)
   const holder = rawPublicKey(key)
@@ -67,11 +67,12 @@ export async function outsidePlanner(world: World, name: string): Promise<void> 
   const root = { caller: { token: made.token, key, holder }, run: made.run.id, node: made.node }
   const shared = quoteOf(world, 'shop', 'shared', 1, world.random.between(50, 900))
   const own = () => quoteOf(world, 'stall', 'own', 1, world.random.between(50, 900))
-  const quotes = [shared, shared, own()]
+  const quotes = [shared, shared, ...Array.from({ length: 6 }, own)]
   await Promise.all(
     quotes.map(async (quote, i) => {
       const leaf = await register(world, root, quote, i)
-      if (leaf !== undefined) await Promise.all([payer(world, leaf), payer(world, leaf)])
+      if (leaf === undefined) return
+      await Promise.all([payer(world, leaf), ...(i < 4 ? [payer(world, leaf)] : [])])
     }),
   )
   if (!world.random.chance(0.7)) return
@@ -140,7 +141,9 @@ async function payer(world: World, { caller, quote }: Leaf): Promise<void> {
     world.counts.attempts += 1
     const answer = await world.outside(() => world.process.parts.gateway.pay(request))
     if (answer !== undefined) world.answered(answer)
-    if (answer !== undefined && isEnd(answer)) return
+    if (answer === undefined) continue
+    if (isEnd(answer)) return
+    if (answer.status === 403 && world.random.chance(0.5)) return
   }
 }
 

@@ -147,7 +147,18 @@ export const PLANTED: { readonly [name: string]: Planted } = {
     ['reserve', 'refuse', 'note', 'saveStep'],
     forgets('proof'),
   ),
-  'two payments may hold one quote': lying(['reserve'], forgets('claim')),
+  'two payments may hold one quote': {
+    ...lying(['reserve'], forgets('claim')),
+    store: (store) => ({
+      ...store,
+      snapshot: async (request) => {
+        const found = await store.snapshot(request)
+        if (found === undefined) return undefined
+        const { claimedBy: _claimedBy, ...rest } = found
+        return rest
+      },
+    }),
+  },
   'an approval is never used up': lying(['reserve'], (draft) => ({
     put: (of: Key, value: never) => (of.doc === 'hold' ? undefined : draft.put(of as never, value)),
   })),

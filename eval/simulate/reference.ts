@@ -1,5 +1,5 @@
 /** The ledger in its shortest form: what every commit must come to, without documents, events or stores. */
-import type { NodeId, PaymentId, RunId } from '../../runtime/core/ids.ts'
+import type { HoldId, NodeId, PaymentId, RunId } from '../../runtime/core/ids.ts'
 import type { CommandName, Commands, ProofUse, Reserve } from '../../runtime/core/ledger.ts'
 import type { PaymentState, StandingState } from '../../runtime/core/records.ts'
 
@@ -39,6 +39,8 @@ export class Reference {
   readonly places = new Map<NodeId, Place>()
   readonly payments = new Map<PaymentId, Paid>()
   readonly refused = new Set<string>()
+  /** Approvals that a reservation has used up. */
+  readonly used = new Set<HoldId>()
   gateway: StandingState = 'live'
   readonly #rail: RailWord
   readonly #fail: (why: string) => void
@@ -64,18 +66,20 @@ export class Reference {
         return
       }
       case 'split':
-        return this.#split(command.input)
+        this.#split(command.input)
+        return
       case 'reserve':
-        return this.#reserve(command.input)
+        this.#reserve(command.input)
+        return
       case 'submit':
-        return this.#submit(
-          command.input.payment,
-          command.input.expiresAtSeconds <= command.input.now,
-        )
+        this.#submit(command.input.payment, command.input.expiresAtSeconds <= command.input.now)
+        return
       case 'settle':
-        return this.#settle(command.input.payment, command.input.amount)
+        this.#settle(command.input.payment, command.input.amount)
+        return
       case 'release':
-        return this.#release(command.input.payment, command.input.from)
+        this.#release(command.input.payment, command.input.from)
+        return
       case 'markUnknown': {
         const paid = this.#paid(command.input.payment)
         if (paid.state === 'submitted') paid.state = 'unknown'
@@ -83,19 +87,24 @@ export class Reference {
       }
       case 'refuse':
         this.#prove(command.input.proof)
+        // The same question asked again is open again, and needs a fresh yes.
+        if (command.input.hold) this.used.delete(command.input.hold.id)
         this.refused.add(`${command.input.payment} ${command.input.denial.code}`)
         return
       case 'note':
-        return this.#prove(command.input.proof)
+        this.#prove(command.input.proof)
+        return
       case 'saveStep':
         return
       case 'decideHold':
         if (command.input.decision === 'approved') this.#approved.add(command.input.hold)
         return
       case 'setStanding':
-        return this.#stand(command.input.node, command.input.state)
+        this.#stand(command.input.node, command.input.state)
+        return
       case 'close':
-        return this.#close(command.input.node)
+        this.#close(command.input.node)
+        return
       case 'finishRun':
         return
     }
@@ -162,6 +171,7 @@ export class Reference {
         holder !== undefined && holder !== payment.id && this.#paid(holder).state !== 'released'
       if (isTaken) this.#fail('two payments hold one quote')
       this.#claims.set(claim, payment.id)
+      if (approval) this.used.add(approval.hold)
       if (approval && !this.#approved.delete(approval.hold))
         this.#fail('an approval was used that is not there')
       const { run, node, amount, railKey: key, counters } = payment

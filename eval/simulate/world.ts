@@ -202,6 +202,10 @@ export class World {
     const run = 'created' in result ? result.created === true : true
     this.reference.apply(name, input, run)
     await this.compare()
+    for (const id of name === 'reserve' ? this.reference.used : []) {
+      const hold = await this.ledger.hold(id)
+      if (hold?.state !== 'consumed') this.fail('an approval can be used again')
+    }
     return result
   }
 
