@@ -70,6 +70,8 @@ function jump(world: World): void {
     world.counts.jumps += 1
     world.wallOffsetMs = random.pick([3_600_000, -3_600_000, 45_000, -45_000]) ?? 0
     world.trace(`clock jumps by ${world.wallOffsetMs}`)
+    // A process that starts meanwhile takes the wrong time for the right one.
+    if (random.chance(0.5)) scheduler.after(random.between(0, 2_000), () => world.crash())
   })
   scheduler.after(from + random.between(2_000, 15_000), () => {
     world.wallOffsetMs = 0
