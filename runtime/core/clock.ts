@@ -7,12 +7,6 @@ import { LIMITS } from './limits.ts'
 import type { Clock, Timers } from './time.ts'
 
 /**
- * How far the wall clock may part from monotonic progress before time is not believed. Both follow NTP's slow
- * corrections; what parts them is a step, and a step of an hour forward opens a spent window of a mandate again.
- */
-const TRUSTED_STEP_MS = 60_000
-
-/**
  * A clock over `wallMs` that never goes back: a step back within the allowed skew stands still, a longer one throws
  * Fault `clock_untrusted` until the wall clock has caught up, because expiry and windows would mean nothing. Given
  * `monotonicMs` too, it throws while the two have parted by more than a minute, in either direction.
@@ -24,7 +18,7 @@ export function steadyClock(wallMs: () => number, monotonicMs?: () => number): C
   return {
     nowMs: () => {
       const wall = Math.floor(wallMs())
-      if (!(Math.abs(ahead() - aheadAtStart) <= TRUSTED_STEP_MS)) {
+      if (!(Math.abs(ahead() - aheadAtStart) <= LIMITS.clockStepMs)) {
         throw new Fault('clock_untrusted', 'the wall clock was stepped by more than a minute')
       }
       if (!(wall + LIMITS.skewSeconds * 1000 >= last)) {

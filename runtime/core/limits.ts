@@ -32,6 +32,8 @@ export const LIMITS = {
   proofAgeSeconds: 60,
   /** Clock difference allowed between a holder and the gateway. */
   skewSeconds: 2,
+  /** A forward step of the wall clock that is still believed: a laptop's correction, not a window opened again. */
+  clockStepMs: 60_000,
   /** Seen proofs kept; full means refuse, never evict. */
   seenProofs: 100_000,
   /** A rail call may begin only this long after its submit was recorded. */

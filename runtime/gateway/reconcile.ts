@@ -1,7 +1,8 @@
 /**
  * Asking the rail what became of payments that nobody has ended. Money moves here only on the rail's own word, and no
  * payment is asked about before its call could no longer begin, would have been answered, and be visible: until
- * then `absent` proves nothing. Reservations that were never submitted are simply given back.
+ * then `absent` proves nothing. Since clocks are stepped, and are set while nobody runs, `absent` is believed only
+ * when this process has itself waited that long, and one step longer. Reservations that were never submitted are simply given back.
  */
 import type { PaymentId } from '../core/ids.ts'
 import type { Ledger } from '../core/ledger.ts'
@@ -21,6 +22,8 @@ export interface ReconcileDelays {
   readonly railMs: number
   /** The rail shows a payment this long after its call; the rail's own declaration if absent. */
   readonly visibilityMs: number
+  /** The clock may have been stepped by this much meanwhile: so much longer until `absent` is believed. */
+  readonly clockStepMs: number
   /** A reservation older than this will not be submitted any more. */
   readonly reservedMs: number
   /** Between two rounds of `start`. */
@@ -61,17 +64,19 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
     submitStartMs: LIMITS.submitStartMs,
     railMs: LIMITS.railMs,
     visibilityMs: deps.rail.truth.visibilitySeconds * 1000,
+    clockStepMs: LIMITS.clockStepMs,
     reservedMs: 60_000,
     everyMs: 5_000,
     ...deps.delays,
   }
+  const sinceMs = deps.clock.nowMs()
   let end: (() => Promise<void>) | undefined
   return {
-    runOnce: () => round(deps, delays),
+    runOnce: () => round(deps, delays, sinceMs),
     start: () => {
       end ??= repeat(
         delays.everyMs,
-        () => round(deps, delays),
+        () => round(deps, delays, sinceMs),
         (error) => deps.onError?.(error),
         deps.timers,
       )
@@ -81,7 +86,11 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
 }
 
 /** Each state has its own list, so that old unknowns that nobody can clear hold up no others. */
-async function round(deps: ReconcileDeps, delays: ReconcileDelays): Promise<Round> {
+async function round(
+  deps: ReconcileDeps,
+  delays: ReconcileDelays,
+  sinceMs: number,
+): Promise<Round> {
   const limit = LIMITS.pageItems
   const list = (state: PaymentRecord['state']) => deps.ledger.payments({ states: [state], limit })
   const nowMs = deps.clock.nowMs()
@@ -94,9 +103,11 @@ async function round(deps: ReconcileDeps, delays: ReconcileDelays): Promise<Roun
   )
   const ends: PaymentRecord[] = []
   const faults: unknown[] = []
+  const isProof = ({ submittedAtMs = nowMs }: PaymentRecord) =>
+    nowMs - Math.max(submittedAtMs, sinceMs) > patienceMs + delays.clockStepMs
   const each = async (payment: PaymentRecord, end: typeof giveBack) => {
     try {
-      ends.push(await end(deps, payment, delays))
+      ends.push(await end(deps, payment, { railMs: delays.railMs, isProof: isProof(payment) }))
     } catch (error) {
       faults.push(error)
     }
@@ -113,10 +124,16 @@ async function round(deps: ReconcileDeps, delays: ReconcileDelays): Promise<Roun
   }
 }
 
+interface Asked {
+  readonly railMs: number
+  /** Whether `absent` may be believed by now. */
+  readonly isProof: boolean
+}
+
 async function giveBack(
   { ledger, clock }: ReconcileDeps,
   payment: PaymentRecord,
-  _delays: ReconcileDelays,
+  _asked: Asked,
 ): Promise<PaymentRecord> {
   const result = await ledger.execute('release', {
     payment: payment.id,
@@ -131,7 +148,7 @@ async function giveBack(
 async function askRail(
   deps: ReconcileDeps,
   payment: PaymentRecord,
-  { railMs }: ReconcileDelays,
+  { railMs, isProof }: Asked,
 ): Promise<PaymentRecord> {
   const found = await lookup(deps, payment, railMs)
   const now = nowSeconds(deps.clock)
@@ -141,6 +158,7 @@ async function askRail(
     case 'unknown':
       return recordOutcome(deps, payment, found, now)
     case 'absent': {
+      if (!isProof) return payment
       const word = { kind: 'declined', reason: 'absent_at_rail' } as const
       return recordOutcome(deps, payment, word, now)
     }

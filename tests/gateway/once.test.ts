@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { MonitorAnswer } from '../../runtime/core/judges.ts'
+import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type { RailOutcome } from '../../runtime/core/rail.ts'
 import type { PaymentRecord } from '../../runtime/core/records.ts'
@@ -21,6 +22,8 @@ const says = (outcome: RailOutcome) => async () => outcome
 
 /** 5 s in which the call may begin, 10 s for the call, 30 s until the fake rail shows it, and one more. */
 const PATIENCE_SECONDS = 5 + 10 + 30
+/** A step of the clock that is believed, and so waited for. */
+const STEP_SECONDS = LIMITS.clockStepMs / 1000
 
 async function sums(world: World, leaf: Leaf) {
   const account = await world.ledger.account(leaf.id)
@@ -97,7 +100,7 @@ describe('one payment', () => {
     world.rebuild({ ledger: { ...world.ledger, execute } })
     expect(brief(await world.pay(leaf))).toBe('409 allow submitted')
     expect(world.rail.orders).toEqual([])
-    world.clock.advance(PATIENCE_SECONDS)
+    world.clock.advance(PATIENCE_SECONDS + STEP_SECONDS)
     expect((await reconciler.runOnce()).released).toHaveLength(1)
     expect(await sums(world, leaf)).toEqual([1_000, 0, 0])
   })
@@ -228,9 +231,26 @@ describe('reconciling', () => {
     world.rail.next.push(says({ kind: 'unknown', reason: 'late' }))
     await world.pay(leaf)
     world.clock.advance(PATIENCE_SECONDS + 1)
+    expect((await reconciler.runOnce()).released).toEqual([])
+    world.clock.advance(STEP_SECONDS)
     expect((await reconciler.runOnce()).released).toHaveLength(1)
     expect(await sums(world, leaf)).toEqual([1_000, 0, 0])
     expect((await world.onlyPayment()).reason).toBe('absent_at_rail')
+  })
+
+  it('does not believe that a payment is absent because the clock was stepped, here or while nobody ran', async () => {
+    const { world, leaf } = await ready()
+    world.rail.next.push(says({ kind: 'unknown', reason: 'late' }))
+    await world.pay(leaf)
+    // A process that starts under a clock set far ahead.
+    world.clock.advance(24 * 3600)
+    const { ledger, rail, clock } = world
+    const reconciler = createReconciler({ ledger, rail, clock })
+    expect((await reconciler.runOnce()).released).toEqual([])
+    world.clock.advance(PATIENCE_SECONDS + STEP_SECONDS)
+    expect((await reconciler.runOnce()).released).toEqual([])
+    world.clock.ms += 1
+    expect((await reconciler.runOnce()).released).toHaveLength(1)
   })
 
   it('keeps the money while the rail has no word, cannot be asked, or throws', async () => {

@@ -39,7 +39,7 @@ const headgate = await compose({
     clock,
     engine,
     timings: QUICK,
-    delays: { ...QUICK, visibilityMs: 700, everyMs: 250 },
+    delays: { ...QUICK, visibilityMs: 700, clockStepMs: 0, everyMs: 250 },
   },
   log: (entry) => process.stderr.write(`${JSON.stringify(entry)}\n`),
 })
