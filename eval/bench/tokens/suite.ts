@@ -1,10 +1,11 @@
 /** The suite `tokens`: what it costs to believe a token, to make one, to do so for long, and to do so under fire. */
 import { type Ask, atLeast, atMost, type Figure, type Suite } from '../figure.ts'
 import { askOnce } from '../probe.ts'
-import { type Rounds, slope } from '../timing.ts'
+import { quantile, type Rounds, slope } from '../timing.ts'
 import type { CostOrder, Costs } from './cost.ts'
 import type { Soak, SoakOrder } from './soak.ts'
 import type { Throughput, ThroughputOrder } from './throughput.ts'
+import { measureUnderFire } from './under-fire.ts'
 
 const COST = new URL('./cost-probe.ts', import.meta.url)
 const THROUGHPUT = new URL('./throughput-probe.ts', import.meta.url)
@@ -126,7 +127,34 @@ export async function soakFigures({ quick, tell }: Ask): Promise<readonly Figure
   ]
 }
 
-const PARTS = [verifyFigures, poolFigures, throughputFigures, mintFigures, soakFigures]
+export async function underFireFigures({ quick, tell }: Ask): Promise<readonly Figure[]> {
+  const order = quick ? { phases: 1, payments: 5 } : { phases: 4, payments: 120 }
+  tell('paying under fire')
+  const { calm, attacked, answers, attackSeconds } = await measureUnderFire(order)
+  const statuses: Record<string, number> = {}
+  for (const of of Object.values(answers)) {
+    for (const [status, n] of Object.entries(of)) statuses[status] = (statuses[status] ?? 0) + n
+  }
+  const answered = Object.entries(statuses).map(([status, n]) => `${n} with ${status}`)
+  const ms = (values: readonly number[], share: number) => quantile(values, share).toFixed(0)
+  return [
+    atMost(3, {
+      name: 'p99 of an honest payment under fire, to the same without',
+      value: ratio(quantile(attacked, 0.99), quantile(calm, 0.99)),
+      unit: 'times',
+      note: `${ms(attacked, 0.99)} and ${ms(calm, 0.99)} ms (p50 ${ms(attacked, 0.5)} and ${ms(calm, 0.5)}); in ${attackSeconds.toFixed(0)} s ${answered.join(', ')}`,
+    }),
+  ]
+}
+
+const PARTS = [
+  verifyFigures,
+  poolFigures,
+  throughputFigures,
+  mintFigures,
+  soakFigures,
+  underFireFigures,
+]
 
 export const TOKENS: Suite = {
   name: 'tokens',
