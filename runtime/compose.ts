@@ -18,7 +18,6 @@ import type { TokenEngine } from './core/engine.ts'
 import { Fault } from './core/errors.ts'
 import type { RunId } from './core/ids.ts'
 import type { Monitor, Policy } from './core/judges.ts'
-import { thumbprint } from './core/keys.ts'
 import type { Ledger } from './core/ledger.ts'
 import type { Merchants } from './core/merchants.ts'
 import type { Rail } from './core/rail.ts'
@@ -32,6 +31,7 @@ import { createGateway, type Gateway } from './gateway/gateway.ts'
 import { createMerchants } from './gateway/merchants.ts'
 import type { Check } from './gateway/pipeline.ts'
 import { createReconciler, type ReconcileDelays, type Reconciler } from './gateway/reconcile.ts'
+import { recordRootKeys } from './gateway/root-key-events.ts'
 import { repeat } from './gateway/timers.ts'
 import { inProcess } from './http/in-process.ts'
 import { createInterface } from './http/interface.ts'
@@ -135,7 +135,7 @@ export async function compose(options: ComposeOptions): Promise<Headgate> {
       overrides.engine ?? (await createTokenEngine({ rootKeys: rootKeysOf(secrets), clock }))
     closing.push(() => engine.close())
     const parts = { ledger, engine, clock, rail: railOf(options), merchants: merchantsOf(options) }
-    await recordRootKeys(secrets, parts)
+    await recordRootKeys(ledger, publishedRootKeys(rootKeysOf(secrets)), nowSeconds(clock))
     const gateway = createGateway(gatewayDeps(options, parts, log))
     const reconciler = createReconciler(reconcileDeps(options, parts, log))
     const signer = { ...secrets.signing, gateway: config.gateway.id }
@@ -176,19 +176,6 @@ function openStore({ store, config }: ComposeOptions): Promise<Ledger> {
 
 const rootKeysOf = ({ root, retiring = [] }: GatewaySecrets): RootKeys => {
   return { current: { id: root.id, privateKey: root.key }, others: retiring }
-}
-
-/** Which root keys there are stands in the gateway's own stream once a key was ever changed. */
-async function recordRootKeys(secrets: GatewaySecrets, { ledger, clock }: Parts): Promise<void> {
-  if ((secrets.retiring ?? []).length === 0) return
-  const { current, keys } = publishedRootKeys(rootKeysOf(secrets))
-  // Written as identifiers: an event keeps any other text as a digest alone.
-  const names = keys.map(({ id, jwk, retiresAt }) =>
-    [id, thumbprint(jwk), ...(retiresAt === undefined ? [] : [retiresAt])].join('.'),
-  )
-  const data = { act: 'root_keys', current, keys: names }
-  const now = nowSeconds(clock)
-  await ledger.execute('note', { stream: 'gateway', type: 'operator', data, now })
 }
 
 function railOf({ config, railKey, overrides }: ComposeOptions): Rail {

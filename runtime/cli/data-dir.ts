@@ -18,7 +18,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import type { GatewaySecrets } from '../compose.ts'
@@ -123,7 +123,7 @@ export function rotateRootKey(path: string, retiresAtSeconds: Seconds): RootKeyF
     return { ...each, retiresAtSeconds: earlier(each.retiresAtSeconds, retiresAtSeconds) }
   })
   const next = {
-    id: id + 1,
+    id: Math.max(id, ...retiring.map((each) => each.id)) + 1,
     key: newPrivateJwk(),
     retiring: [{ id, key: publicJwkOf(key), retiresAtSeconds }, ...older],
   }
@@ -184,6 +184,13 @@ export function replaceFile(file: string, value: object): void {
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   writeWhole(draft, `${JSON.stringify(value)}\n`)
   renameSync(draft, file)
+  // The name is kept by the folder: without this a power cut may bring the old file back.
+  const folder = openSync(dirname(file), 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
 }
 
 /** A fresh Ed25519 private key as a JWK with its thumbprint as `kid`. */

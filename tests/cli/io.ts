@@ -2,6 +2,7 @@
 import { runCli } from '../../runtime/cli/program.ts'
 import type { Environment } from '../../runtime/config.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
+import type { Clock } from '../../runtime/core/time.ts'
 
 export interface Ran {
   readonly code: number
@@ -16,6 +17,7 @@ export interface RunOptions {
   /** What a person at the terminal types; absent: there is no terminal. */
   readonly answer?: string
   readonly colour?: boolean
+  readonly clock?: Clock
 }
 
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
@@ -34,7 +36,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     colour: options.colour ?? false,
     ask: async () => options.answer,
     environment: { noColour: false, underNpm: false, secrets: {}, ...options.environment },
-    clock: systemClock(),
+    clock: options.clock ?? systemClock(),
     signal: new AbortController().signal,
   })
   return { code, out, err, json: <T>() => JSON.parse(out) as T }

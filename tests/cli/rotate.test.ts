@@ -2,8 +2,16 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { dataFile, openDataDir, readRootRing, rotateRootKey } from '../../runtime/cli/data-dir.ts'
-import { seconds } from '../../runtime/core/time.ts'
+import {
+  dataFile,
+  openDataDir,
+  readRootRing,
+  rotateRootKey,
+  writeIdentity,
+} from '../../runtime/cli/data-dir.ts'
+import { isoTime, seconds } from '../../runtime/core/time.ts'
+import { openSqliteLedger } from '../../runtime/ledger/sqlite.ts'
+import { fixedClock, NOW, startRun } from '../support/ledger.ts'
 import { run } from './io.ts'
 
 let dir: string
@@ -65,6 +73,30 @@ describe('keys rotate', () => {
       expect(err).toContain('--grace')
     }
     expect(readRootRing(dir).current).toBe(1)
+  })
+
+  it('says how many runs under way would last longer than the old key, and until when', async () => {
+    const data = openDataDir(dir)
+    writeIdentity(dir, { organisation: 'test', gateway: 'headgate.test' })
+    const ledger = await openSqliteLedger({ path: data.store, organisation: 'test' })
+    const { run: begun } = await startRun(ledger)
+    await ledger.close()
+    data.close()
+    const rotated = (grace: number) =>
+      run(['keys', 'rotate', '--data', dir, '--grace', `${grace}s`], { clock: fixedClock })
+    const left = begun.expiresAtSeconds - NOW
+    const { out } = await rotated(left - 1)
+    expect(out).toContain(`1 run under way would last until ${isoTime(begun.expiresAtSeconds)}`)
+    expect((await rotated(left)).out).toContain('no run under way lasts longer')
+    expect((await rotated(0)).out).toMatch(/warning: 1 run under way .* refused from now on/)
+  })
+
+  it('counts on from the highest id that the folder knows, so that no id is ever used twice', () => {
+    fresh()
+    rotateRootKey(dir, seconds(2_000))
+    const file = dataFile(dir, 'rootKey')
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), id: 0 }))
+    expect(rotateRootKey(dir, seconds(3_000)).id).toBe(2)
   })
 
   it('refuses a file that says more than it may', () => {

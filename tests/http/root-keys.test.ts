@@ -49,8 +49,9 @@ describe('a rotated root key', () => {
     }
     const events = await ledger.events('gateway', 0, 1_000)
     const changed = events.filter(({ body }) => body.includes('root_keys'))
-    expect(changed).toHaveLength(1)
-    expect(changed[0]?.body).toContain(`.${now + 3_600}"`)
+    expect(changed).toHaveLength(2)
+    expect(changed[0]?.body).toContain('"current":1')
+    expect(changed[1]?.body).toContain(`.${now + 3_600}"`)
 
     const over = { root: fresh, retiring: retiring(later(now, -1)) }
     const third = await startGateway({ ...start, again: first, roots: over })

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { later } from '../../runtime/core/time.ts'
 import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
 import type { Task } from '../../runtime/tokens/messages.ts'
+import { createTokenEngine } from '../../runtime/tokens/pool.ts'
 import { publishedRootKeys, setupOf } from '../../runtime/tokens/root-keys.ts'
 import { createEngine, type Engine, outcomeOf } from '../../runtime/tokens/tasks.ts'
 import {
@@ -71,6 +72,25 @@ describe('a token of an older root key', () => {
     expect(outcomeOf(before, { kind: 'verify', token }, NOW)).toMatchObject({
       verdict: { code: 'root_unknown' },
     })
+  })
+})
+
+describe('a running engine', () => {
+  it('refuses from that second on a key that was in force when it started', async () => {
+    let nowSeconds: number = LAST
+    const clock = { nowMs: () => nowSeconds * 1_000 + 999 }
+    const pool = await createTokenEngine({ rootKeys: rotated, clock, workers: 1 })
+    const { token } = leafAt(2)
+    try {
+      expect(await pool.verify(token)).toMatchObject({ ok: true })
+      nowSeconds = RETIRES
+      expect(await pool.verify(token)).toEqual({ ok: false, code: 'root_unknown' })
+      await expect(pool.mintChild(root().token, keyOf(1), plannerClaims(1))).rejects.toMatchObject({
+        code: 'root_unknown',
+      })
+    } finally {
+      await pool.close()
+    }
   })
 })
 

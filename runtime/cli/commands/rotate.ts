@@ -2,10 +2,21 @@
  * `keys rotate`: another root key for a gateway. New runs are signed by the new one; tokens of the old one verify until its
  * grace ends, so that runs under way can end, or at once no more if it was stolen.
  */
+import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
+import { Fault } from '../../core/errors.ts'
 import { thumbprint } from '../../core/keys.ts'
-import { isoTime, later, nowSeconds, type Seconds } from '../../core/time.ts'
-import { openDataDir, readRootRing, rotateRootKey } from '../data-dir.ts'
+import { isoTime, later, nowSeconds, type Seconds, seconds } from '../../core/time.ts'
+import { everyRun } from '../../ledger/reads.ts'
+import { openSqliteLedger } from '../../ledger/sqlite.ts'
+import {
+  type DataDir,
+  dataFile,
+  openDataDir,
+  readIdentity,
+  readRootRing,
+  rotateRootKey,
+} from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { command, dataPath, emit } from './context.ts'
@@ -31,7 +42,7 @@ export function rotateCommand(io: Io): Command {
     .action((options: RotateOptions) => rotate(io, options))
 }
 
-function rotate(io: Io, options: RotateOptions): void {
+async function rotate(io: Io, options: RotateOptions): Promise<void> {
   const path = dataPath(io, options.data)
   const grace = graceOf(options.grace)
   // A folder without a key is a wrong path: nothing is made there.
@@ -39,13 +50,16 @@ function rotate(io: Io, options: RotateOptions): void {
   const data = openDataDir(path)
   try {
     const now = nowSeconds(io.clock)
-    const { id, key } = rotateRootKey(path, later(now, grace))
+    const retiresAt = later(now, grace)
+    const { id, key } = rotateRootKey(path, retiresAt)
     const ring = readRootRing(path)
-    emit(io, options, ring, () =>
+    const outlasting = await runsAfter(data, retiresAt)
+    emit(io, options, { ...ring, ...(outlasting && { outlasting }) }, () =>
       [
-        `root key ${id} (${thumbprint(key)}) signs every run from the next start on`,
+        `root key ${id} (${thumbprint(key)}) signs every run from the gateway’s next start on`,
         ...ring.keys.slice(1).map((old) => oldLine(old.id, old.retiresAt ?? 0, now)),
-        'what was private of the old key is gone; runs that outlive its grace are refused from then on',
+        'what was private of the old key is gone',
+        outlastingLine(outlasting, retiresAt <= now),
         '',
       ].join('\n'),
     )
@@ -54,10 +68,56 @@ function rotate(io: Io, options: RotateOptions): void {
   }
 }
 
+interface Outlasting {
+  readonly runs: number
+  /** When the last of them ends. */
+  readonly untilSeconds: number
+}
+
+/**
+ * Running runs whose mandates last longer than the grace: their tokens are of older keys. Undefined where the store cannot
+ * be read now, which is no reason to keep a stolen key.
+ */
+async function runsAfter(data: DataDir, retiresAt: Seconds): Promise<Outlasting | undefined> {
+  if (!existsSync(dataFile(data.path, 'identity'))) return { runs: 0, untilSeconds: 0 }
+  try {
+    const { organisation } = readIdentity(data.path)
+    const ledger = await openSqliteLedger({ path: data.store, organisation })
+    try {
+      let [runs, untilSeconds] = [0, 0]
+      for await (const { state, expiresAtSeconds } of everyRun(ledger)) {
+        if (state !== 'running' || expiresAtSeconds <= retiresAt) continue
+        runs += 1
+        untilSeconds = Math.max(untilSeconds, expiresAtSeconds)
+      }
+      return { runs, untilSeconds }
+    } finally {
+      await ledger.close()
+    }
+  } catch (error) {
+    if (error instanceof Failure || error instanceof Fault) return undefined
+    throw error
+  }
+}
+
+function outlastingLine(outlasting: Outlasting | undefined, isAtOnce: boolean): string {
+  if (outlasting === undefined) {
+    return 'which runs last longer could not be read: `headgate runs` lists them'
+  }
+  const { runs, untilSeconds } = outlasting
+  if (runs === 0)
+    return isAtOnce ? 'no run is under way' : 'no run under way lasts longer than that'
+  const [many, they] = runs === 1 ? ['1 run', 'it is'] : [`${runs} runs`, 'they are']
+  const last = isoTime(seconds(untilSeconds))
+  return isAtOnce
+    ? `warning: ${many} under way (until ${last}): ${they} refused from now on`
+    : `warning: ${many} under way would last until ${last}: ${they} refused once the grace ends`
+}
+
 const oldLine = (id: number, retiresAt: number, now: Seconds): string =>
   retiresAt <= now
     ? `root key ${id} is retired: its tokens are refused`
-    : `root key ${id} stays in force until ${isoTime(retiresAt as Seconds)}`
+    : `root key ${id} stays in force until ${isoTime(seconds(retiresAt))}`
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
