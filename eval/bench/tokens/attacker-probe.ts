@@ -24,8 +24,8 @@ export interface Fired {
   readonly answers: Readonly<Record<string, Readonly<Record<number, number>>>>
 }
 
-/** A proof is fresh for a minute; another one costs the attacker time that it would rather spend firing. */
 const GIVE_UP_MS = 10_000
+/** A proof is fresh for a minute; another one costs the attacker time that it would rather spend firing. */
 const PROOF_MS = 10_000
 
 let target = { origin: '', url: '' }

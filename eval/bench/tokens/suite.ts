@@ -132,8 +132,9 @@ export async function underFireFigures({ quick, tell }: Ask): Promise<readonly F
   tell('paying under fire')
   const { calm, attacked, answers, attackSeconds } = await measureUnderFire(order)
   const statuses: Record<string, number> = {}
-  for (const of of Object.values(answers)) {
-    for (const [status, n] of Object.entries(of)) statuses[status] = (statuses[status] ?? 0) + n
+  for (const byStatus of Object.values(answers)) {
+    for (const [status, n] of Object.entries(byStatus))
+      statuses[status] = (statuses[status] ?? 0) + n
   }
   const answered = Object.entries(statuses).map(([status, n]) => `${n} with ${status}`)
   const ms = (values: readonly number[], share: number) => quantile(values, share).toFixed(0)
@@ -142,7 +143,7 @@ export async function underFireFigures({ quick, tell }: Ask): Promise<readonly F
       name: 'p99 of an honest payment under fire, to the same without',
       value: ratio(quantile(attacked, 0.99), quantile(calm, 0.99)),
       unit: 'times',
-      note: `${ms(attacked, 0.99)} and ${ms(calm, 0.99)} ms (p50 ${ms(attacked, 0.5)} and ${ms(calm, 0.5)}); in ${attackSeconds.toFixed(0)} s ${answered.join(', ')}`,
+      note: `${ms(attacked, 0.99)} and ${ms(calm, 0.99)} ms (p50 ${ms(attacked, 0.5)} and ${ms(calm, 0.5)}); the attack of ${Object.keys(answers).length} kinds at once, at a lower priority for a core: in ${attackSeconds.toFixed(0)} s ${answered.join(', ')} (0: ended without an answer)`,
     }),
   ]
 }
