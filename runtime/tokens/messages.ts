@@ -14,7 +14,8 @@ export interface RingEntry {
 
 export interface Setup {
   readonly kind: 'setup'
-  readonly root: { readonly id: number; readonly seed: Uint8Array }
+  /** Absent: this engine verifies and signs no root. */
+  readonly root?: { readonly id: number; readonly seed: Uint8Array }
   /** Every root key that may be in force, the current one among them. */
   readonly ring: readonly RingEntry[]
 }

@@ -6,14 +6,15 @@ import type { TokenEngine } from '../core/engine.ts'
 import { Fault, Rejected } from '../core/errors.ts'
 import type { Clock } from '../core/time.ts'
 import type { Outcome, Task } from './messages.ts'
-import { type RootKeys, seedOf, setupOf } from './root-keys.ts'
+import { type AnyRootKeys, seedOf, setupOf } from './root-keys.ts'
 import { POOL_LIMITS, type PoolLimits, type PoolStats, WorkerPool } from './worker-pool.ts'
 
 /** Two, so that a token that hangs one worker leaves the other. */
 const DEFAULT_WORKERS = 2
 
 export interface TokenEngineOptions {
-  readonly rootKeys: RootKeys
+  /** Published ones verify and mint no root: that is then a Fault (`engine_failed`). */
+  readonly rootKeys: AnyRootKeys
   readonly workers?: number
   readonly clock: Clock
   readonly limits?: Partial<PoolLimits>

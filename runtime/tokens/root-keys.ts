@@ -4,8 +4,8 @@
  */
 import type { KeyObject } from 'node:crypto'
 import { Fault } from '../core/errors.ts'
-import { type PublishedRootKeys, publicJwkSchema, rawPublicKey } from '../core/keys.ts'
-import type { Seconds } from '../core/time.ts'
+import { type PublishedRootKeys, publicJwkSchema, publicKeyOf, rawPublicKey } from '../core/keys.ts'
+import { type Seconds, seconds } from '../core/time.ts'
 import type { RingEntry, Setup } from './messages.ts'
 
 /** An older key: its tokens verify before `retiresAtSeconds`, and from that second on no more. */
@@ -34,21 +34,21 @@ export function seedOf(key: KeyObject): Uint8Array {
 
 const publicBytes = (key: KeyObject): Uint8Array => Buffer.from(rawPublicKey(key), 'base64url')
 
+/** One that signs, or the published halves alone for whoever only verifies. */
+export type AnyRootKeys = RootKeys | PublishedRootKeys
+
 /** What a worker needs to know. Throws Fault (`config_invalid`) for a wrong kind of key or an id given twice. */
-export function setupOf({ current, others }: RootKeys): Setup {
+export function setupOf(keys: AnyRootKeys): Setup {
   try {
-    const ring: RingEntry[] = [
-      { id: current.id, publicKey: publicBytes(current.privateKey) },
-      ...others.map(({ id, publicKey, retiresAtSeconds }) => {
-        return { id, publicKey: publicBytes(publicKey), retiresAtSeconds }
-      }),
-    ]
+    const ring = 'keys' in keys ? publishedRing(keys) : ringOf(keys)
     const ids = ring.map(({ id }) => id)
     if (ids.some((id) => !Number.isInteger(id) || id < 0 || id > LARGEST_ID)) {
       throw new RangeError('expected root key ids of 32 bits')
     }
     if (new Set(ids).size !== ids.length) throw new RangeError('expected each root key id once')
-    return { kind: 'setup', root: { id: current.id, seed: seedOf(current.privateKey) }, ring }
+    if ('keys' in keys) return { kind: 'setup', ring }
+    const { id, privateKey } = keys.current
+    return { kind: 'setup', root: { id, seed: seedOf(privateKey) }, ring }
   } catch (cause) {
     throw new Fault('config_invalid', 'expected Ed25519 root keys, each with its own id', {
       retryable: false,
@@ -56,6 +56,20 @@ export function setupOf({ current, others }: RootKeys): Setup {
     })
   }
 }
+
+const ringOf = ({ current, others }: RootKeys): RingEntry[] => [
+  { id: current.id, publicKey: publicBytes(current.privateKey) },
+  ...others.map(({ id, publicKey, retiresAtSeconds }) => {
+    return { id, publicKey: publicBytes(publicKey), retiresAtSeconds }
+  }),
+]
+
+const publishedRing = ({ keys }: PublishedRootKeys): RingEntry[] =>
+  keys.map(({ id, jwk, retiresAt }) => ({
+    id,
+    publicKey: publicBytes(publicKeyOf(jwk)),
+    ...(retiresAt === undefined ? {} : { retiresAtSeconds: seconds(retiresAt) }),
+  }))
 
 /** What anybody may know of the root keys. */
 export function publishedRootKeys({ current, others }: RootKeys): PublishedRootKeys {

@@ -16,7 +16,7 @@ import { type KeyRing, verifyToken } from './verify.ts'
 export interface Engine {
   readonly biscuit: Biscuit
   readonly canary: Canary
-  readonly root: RootKey
+  readonly root?: RootKey
   readonly ring: readonly RingEntry[]
 }
 
@@ -38,8 +38,9 @@ export function createEngine(biscuit: Biscuit, setup: Setup): Engine {
   }
   const canary = createCanary()
   warmUp(biscuit, canary)
-  const privateKey = ed25519FromSeed(setup.root.seed)
-  return { biscuit, canary, root: { id: setup.root.id, privateKey }, ring: setup.ring }
+  const { root, ring } = setup
+  if (root === undefined) return { biscuit, canary, ring }
+  return { biscuit, canary, root: { id: root.id, privateKey: ed25519FromSeed(root.seed) }, ring }
 }
 
 /** No token leaves that would not come back: what was minted is verified, its whole chain with it. */
@@ -61,6 +62,9 @@ function perform(engine: Engine, task: Task, now: Seconds): Outcome {
       return { kind: 'verdict', verdict }
     }
     case 'mint_root':
+      if (engine.root === undefined) {
+        throw new Fault('engine_failed', 'this engine has no root key to sign with')
+      }
       return checked(engine, mintRoot(engine.root, task.claims), now)
     case 'mint_child': {
       const holder = ed25519FromSeed(task.holderSeed)

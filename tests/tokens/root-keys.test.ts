@@ -1,5 +1,6 @@
-import { createPublicKey } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { publicJwkSchema } from '../../runtime/core/keys.ts'
 import { later } from '../../runtime/core/time.ts'
 import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
 import type { Task } from '../../runtime/tokens/messages.ts'
@@ -91,6 +92,27 @@ describe('a running engine', () => {
     } finally {
       await pool.close()
     }
+  })
+})
+
+describe('an engine of published keys', () => {
+  it('verifies as the gateway does, and signs nothing', () => {
+    const verifier = createEngine(biscuit, setupOf(publishedRootKeys(rotated)))
+    const { token } = leafAt(2)
+    for (const now of [LAST, RETIRES]) {
+      const task: Task = { kind: 'verify', token }
+      expect(outcomeOf(verifier, task, now)).toEqual(outcomeOf(engine, task, now))
+    }
+    expect(outcomeOf(verifier, { kind: 'mint_root', claims: rootClaims() }, NOW)).toMatchObject({
+      kind: 'fault',
+      code: 'engine_failed',
+    })
+  })
+
+  it('refuses a published key of another kind', () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const jwk = publicJwkSchema.parse(createPublicKey(privateKey).export({ format: 'jwk' }))
+    expect(() => setupOf({ current: 1, keys: [{ id: 1, jwk }] })).toThrow('Ed25519 root keys')
   })
 })
 
