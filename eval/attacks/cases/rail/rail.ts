@@ -1,11 +1,12 @@
 /** The rail lies, loses, repeats or sends elsewhere. What counts is its own book, and that it is called once. */
+import { LIMITS } from '../../../../runtime/core/limits.ts'
 import type { AttackCase } from '../../types.ts'
 import { Wrong } from '../../types.ts'
 import type { Bench } from '../../world/bench.ts'
 import { serveWith } from '../serve.ts'
 
 /** Longer than a call may take to begin, to end and to be seen on the rail. */
-const SETTLED_BY_NOW_MS = 30_000
+const SETTLED_BY_NOW_MS = 30_000 + LIMITS.clockStepMs
 
 /** What the operator's interface says of a payment now. */
 async function paymentState(bench: Bench, payment: unknown): Promise<string> {
