@@ -18,6 +18,7 @@ import {
   watchCommand,
 } from './commands/runs.ts'
 import { loginCodeCommand, serveCommand, startCommand } from './commands/serve.ts'
+import { tokenCommand } from './commands/token.ts'
 import { EXIT, Failure } from './failure.ts'
 import type { Io } from './io.ts'
 
@@ -52,6 +53,7 @@ export function createProgram(io: Io): Command {
     cancelCommand(io),
     auditCommand(io),
     receiptCommand(io),
+    tokenCommand(io),
     loginCodeCommand(io),
   ]
   for (const each of commands) program.addCommand(each)

@@ -43,6 +43,10 @@ export function sha256(data: string | Uint8Array): Digest {
   return createHash('sha256').update(data).digest('base64url')
 }
 
+/** One digest for a whole chain of revocation ids, block 0 first: two chains are the same if theirs are. */
+export const chainDigest = (revocationIds: readonly string[]): Digest =>
+  sha256(revocationIds.join('.'))
+
 /** 160 bits of SHA-256 over the parts, each length-prefixed so that no two lists of parts meet. */
 function derive(...parts: readonly string[]): string {
   const hash = createHash('sha256')

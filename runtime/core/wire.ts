@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { NODE_KINDS } from './block.ts'
 import { ADVICE, CHECK_NAMES, CHECK_STATUSES, CODES, type DenialCode } from './codes.ts'
 import {
+  digestSchema,
   holdIdSchema,
   identifierSchema,
   nodeIdSchema,
@@ -153,6 +154,8 @@ export const nodeViewSchema = z.strictObject({
     .optional(),
   lastChecks: z.array(checkResultSchema).optional(),
   lastCode: z.string().optional(),
+  /** `chainDigest` of the recorded revocation ids; for operators, who may hold a token against it. */
+  chain: digestSchema.optional(),
 })
 export type NodeView = z.infer<typeof nodeViewSchema>
 

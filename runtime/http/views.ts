@@ -1,5 +1,5 @@
 /** What operators read: the ledger’s records as the documented shapes. Nothing here decides or writes. */
-import type { NodeId, RunId } from '../core/ids.ts'
+import { chainDigest, type NodeId, type RunId } from '../core/ids.ts'
 import { parseJws } from '../core/jws.ts'
 import type { Ledger, NodeState } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
@@ -56,7 +56,10 @@ export function createViews(options: {
     detail: async (record) => {
       const position = await feeds.head(record.id)
       const tree = await ledger.tree(record.id)
-      return { run: await runView(record, tree), nodes: tree.map(viewOfNode), position }
+      const nodes = tree.map((each) => {
+        return { ...viewOfNode(each), chain: chainDigest(each.node.revocationIds) }
+      })
+      return { run: await runView(record, tree), nodes, position }
     },
     subtree: async (record, top) => {
       const position = await feeds.head(record.id)

@@ -48,6 +48,7 @@ describe('every command', () => {
         'runs',
         'serve',
         'start',
+        'token inspect',
         'watch',
       ].sort(),
     )
