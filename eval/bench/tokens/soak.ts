@@ -32,6 +32,8 @@ export interface Soak {
 const WORKERS = 2
 const AT_ONCE = 4
 const LOOK_EVERY = 20
+/** By then each new worker has answered, and with that said its size. */
+const SETTLE_CALLS = 60
 
 /** What was seen of the process as the calls went on. */
 class Looks {
@@ -39,10 +41,11 @@ class Looks {
   readonly #growth = { calls: 0, bytes: 0 }
   #recycled = 0
   #lowest: readonly [calls: number, bytes: number] | undefined
-  #last: readonly [calls: number, bytes: number] | undefined
+  #stretch = { of: '', from: 0, fromBytes: 0, calls: 0, bytes: 0 }
 
-  look(calls: number, { recycled, memoryBytes }: PoolStats): void {
+  look(calls: number, { recycled, memoryBytes, workers }: PoolStats): void {
     const seen = [calls, process.memoryUsage.rss()] as const
+    this.#grow(calls, { recycled, memoryBytes, workers })
     if (recycled >= this.#recycled + WORKERS) {
       this.#recycled += WORKERS
       // What was lowest before anything was replaced is the size of a start, and no floor.
@@ -51,13 +54,28 @@ class Looks {
       return
     }
     if (this.#lowest !== undefined && seen[1] < this.#lowest[1]) this.#lowest = seen
-    const [before, bytes] = this.#last ?? seen
-    // Less than before is another worker's memory.
-    if (calls > before && memoryBytes >= bytes) {
-      this.#growth.calls += calls - before
-      this.#growth.bytes += memoryBytes - bytes
+  }
+
+  /** Counts only stretches of the same workers: from when each new one has said its size to before the next comes. */
+  #grow(
+    calls: number,
+    { recycled, workers, memoryBytes }: Pick<PoolStats, 'recycled' | 'workers' | 'memoryBytes'>,
+  ): void {
+    const of = `${recycled} ${workers}`
+    if (of !== this.#stretch.of) {
+      this.#growth.calls += this.#stretch.calls
+      this.#growth.bytes += this.#stretch.bytes
+      this.#stretch = { of, from: calls + SETTLE_CALLS, fromBytes: 0, calls: 0, bytes: 0 }
+    } else if (calls >= this.#stretch.from) {
+      const { from, fromBytes } = this.#stretch
+      const start = fromBytes === 0 ? { from: calls, fromBytes: memoryBytes } : { from, fromBytes }
+      this.#stretch = {
+        of,
+        ...start,
+        calls: calls - start.from,
+        bytes: memoryBytes - start.fromBytes,
+      }
     }
-    this.#last = [calls, memoryBytes]
   }
 
   /** The last round's lowest, too. */
@@ -66,7 +84,8 @@ class Looks {
   }
 
   get workerBytesPerCall(): number {
-    return this.#growth.bytes / this.#growth.calls
+    const { calls, bytes } = this.#stretch
+    return (this.#growth.bytes + bytes) / (this.#growth.calls + calls)
   }
 }
 

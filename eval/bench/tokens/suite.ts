@@ -59,7 +59,7 @@ export async function throughputFigures({ quick, tell }: Ask): Promise<readonly 
   tell('two workers beside two processes')
   const order = quick
     ? { depth: DEPTH, warm: 8, rounds: 1, calls: 8 }
-    : { depth: DEPTH, warm: 600, rounds: 12, calls: 200 }
+    : { depth: DEPTH, warm: 200, rounds: 7, calls: 200 }
   const { pool, poolWithProof, bare, recycled } = await askOnce<ThroughputOrder, Throughput>(
     THROUGHPUT,
     order,
