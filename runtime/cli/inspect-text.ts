@@ -43,7 +43,7 @@ function until(style: Style, at: Seconds, now: Seconds): string {
 export function inspectionText(style: Style, inspection: Inspection, now: Seconds): string {
   const { blocks, now: recorded, notLookedUp } = inspection
   const parts = [
-    `${headline(inspection)}\n`,
+    `${headline(inspection, now)}\n`,
     ...blocks.map((block, i) => blockText(style, block, blocks[i - 1], i, now)),
     ...(blocks.length > 0 ? [`at most: ${atMost(blocks)}\n`] : []),
     ...(recorded ? [nowText(style, recorded)] : []),
@@ -55,7 +55,8 @@ export function inspectionText(style: Style, inspection: Inspection, now: Second
   return parts.join('\n')
 }
 
-function headline({ verifies, characters, sealed, blocks, unproved }: Inspection): string {
+function headline(inspection: Inspection, now: Seconds): string {
+  const { verifies, characters, sealed, blocks, unproved, rootKey } = inspection
   const count = verifies ? blocks.length : unproved.blocks
   const size = [
     count === undefined ? 'a text' : `a token of ${count} ${count === 1 ? 'block' : 'blocks'}`,
@@ -64,7 +65,12 @@ function headline({ verifies, characters, sealed, blocks, unproved }: Inspection
   if (!verifies) return `${size}; it does not verify, so nothing that it says is shown`
   const depth = `depth ${blocks.length - 1}`
   const end = sealed ? 'sealed: nobody can add to it' : 'open: its holder can add a block'
-  return `${size}, ${depth}, root key ${unproved.rootKeyId}, ${end}`
+  const { id, retiresAt } = rootKey ?? {}
+  const force =
+    retiresAt === undefined
+      ? 'in force'
+      : `in force until ${isoTime(retiresAt)}, ${span(retiresAt - now)} more`
+  return `${size}, ${depth}, ${end}\nroot key ${id}, ${force}`
 }
 
 function blockText(
@@ -140,6 +146,7 @@ function nowText(style: Style, { run, nodes, chain, isGatewayFrozen }: RecordedN
     `${node.kind} ${shown(node.label, 32)}`,
     stateText(style, node.standing),
     `available ${amount(node.available)}`,
+    `given on ${amount(node.allotted)}`,
     `reserved ${amount(node.reserved)}`,
     `spent ${amount(node.spent)}`,
   ])

@@ -11,7 +11,7 @@ import type { TokenVerdict, VerifiedToken } from '../core/engine.ts'
 import { chainDigest } from '../core/ids.ts'
 import type { PublishedRootKeys } from '../core/keys.ts'
 import { LIMITS } from '../core/limits.ts'
-import type { Seconds } from '../core/time.ts'
+import { type Seconds, seconds } from '../core/time.ts'
 import type { NodeView, RunDetail } from '../core/wire.ts'
 
 /** One block, with what it narrows of the block above it. */
@@ -45,6 +45,8 @@ export interface Inspection {
   /** Read without a signature that vouches for them: numbers, never texts. */
   readonly unproved: { readonly blocks?: number; readonly rootKeyId?: number }
   readonly sealed?: boolean
+  /** The key that its first block verified under; `retiresAt` (UTC seconds) where another signs new runs. */
+  readonly rootKey?: { readonly id: number; readonly retiresAt?: Seconds }
   readonly blocks: readonly InspectedBlock[]
   readonly now?: RecordedNow
   /** `repeat` where the leaf's payment was made: whoever asks again is told its outcome, and nothing moves. */
@@ -77,6 +79,7 @@ export function inspect({ token, verdict, ring, asked, now }: ToInspect): Inspec
   return {
     ...common,
     sealed: verified.sealed,
+    rootKey: rootKeyOf(verified, ring),
     blocks: explained(verified),
     ...(recorded && { now: recorded }),
     // An answered payment is told again whatever has been stopped since; only another chain is not.
@@ -136,6 +139,11 @@ function rootDetail(ring: PublishedRootKeys, id: number | undefined, now: Second
   return `it names ${id}, which ${isRetired ? 'is retired' : 'is not one of these'}; ${listed}`
 }
 
+function rootKeyOf({ rootKeyId: id }: VerifiedToken, ring: PublishedRootKeys) {
+  const retiresAt = ring.keys.find((key) => key.id === id)?.retiresAt
+  return { id, ...(retiresAt === undefined ? {} : { retiresAt: seconds(retiresAt) }) }
+}
+
 function explained({ blocks, rootKeyId, widenedAt }: VerifiedToken): InspectedBlock[] {
   return blocks.map((block, i) => {
     const parent = blocks[i - 1]
@@ -190,7 +198,9 @@ function refusalOf(
   if (recorded?.chain === 'another one') {
     return refuse('token_invalid', 'the gateway recorded another chain for this node')
   }
-  const over = blocks.find(({ expiresAtSeconds }) => now >= expiresAtSeconds)
+  const over = blocks
+    .filter(({ expiresAtSeconds }) => now >= expiresAtSeconds)
+    .sort((a, b) => a.expiresAtSeconds - b.expiresAtSeconds)[0]
   if (over !== undefined) return refuse('expired', `first of all ${over.node}`)
   const stopped = recorded && stoppedBy(recorded)
   if (stopped) return stopped

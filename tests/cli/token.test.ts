@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +11,7 @@ import { systemClock } from '../../runtime/core/clock.ts'
 import { allottedNodeIdOf, sha256 } from '../../runtime/core/ids.ts'
 import { rawPublicKey } from '../../runtime/core/keys.ts'
 import { minor } from '../../runtime/core/money.ts'
-import { later, nowSeconds } from '../../runtime/core/time.ts'
+import { isoTime, later, nowSeconds, seconds } from '../../runtime/core/time.ts'
 import {
   type Held,
   newKey,
@@ -88,7 +89,8 @@ describe('token inspect without a gateway', () => {
     expect(code).toBe(0)
     expect(out).toContain('no gateway is serving')
     expect(out).toContain(UNKNOWN)
-    expect(out).toContain('depth 3, root key 7, sealed')
+    expect(out).toContain('depth 3, sealed')
+    expect(out).toContain('root key 7, in force\n')
     expect(out).toContain('planner nd_1, whose holder signed this block')
     expect(out).toContain('INR 2.00 less, 1 payee fewer')
     expect(out).toContain('may pay acme once, INR 2.50 or less')
@@ -135,6 +137,44 @@ describe('token inspect without a gateway', () => {
     expect(out).toContain('it names 7, which is retired; in force here: 0')
   })
 
+  it('says until when the key of an older token is in force', async () => {
+    const file = join(dir, 'keys.json')
+    const jwkOf = (of: KeyObject) => ({ kty: 'OKP', crv: 'Ed25519', x: rawPublicKey(of) })
+    const retiresAt = now() + 3_600
+    const keys = [
+      { id: 9, jwk: jwkOf(newKey()) },
+      { id: ROOT_ID, jwk: jwkOf(ROOT_KEY), retiresAt },
+    ]
+    writeFileSync(file, JSON.stringify({ current: 9, keys }))
+    const { code, out } = await inspected(honest(), '--root-keys', file)
+    expect(code).toBe(0)
+    expect(out).toContain(`root key 7, in force until ${isoTime(seconds(retiresAt))}`)
+  })
+
+  it('takes root keys from the document that is named and from no other', async () => {
+    const file = join(dir, 'keys.json')
+    const jwk = { kty: 'OKP', crv: 'Ed25519', x: rawPublicKey(newKey()) }
+    writeFileSync(file, JSON.stringify({ current: 1, keys: [{ id: 1, jwk }] }))
+    const { code, out, refused } = await inspected(honest(), '--root-keys', file)
+    expect([code, refused]).toEqual([11, 'root_unknown'])
+    expect(out).toContain('it names 7, which is not one of these')
+  })
+
+  it.each([
+    ['a document that is none', '{"keys":[]}', 'expected what a gateway publishes'],
+    ['no JSON', 'hello', 'expected what a gateway publishes'],
+    ['a stranger’s address without TLS', 'http://pay.example.com/keys.json', 'https'],
+  ])('refuses %s as root keys', async (_what, given, told) => {
+    const file = join(dir, 'keys.json')
+    writeFileSync(file, given)
+    writeFileSync(join(dir, 'a.token'), honest())
+    const named = given.startsWith('http') ? given : file
+    const args = ['token', 'inspect', join(dir, 'a.token'), '--root-keys', named]
+    const { code, out, err } = await run(args)
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain(told)
+  })
+
   it('repeats no argument that is a token instead of a file, and says why in its help', async () => {
     const token = honest()
     const { code, out, err } = await run(['token', 'inspect', token, '--data', join(dir, 'data')])
@@ -165,12 +205,21 @@ describe('token inspect with a gateway', () => {
   const stop = (verb: string, { run: of, node }: Held) =>
     gateway.asOperator(`/runs/${of}/nodes/${node}/${verb}`, {})
 
+  it('takes the root keys from where the gateway publishes them', async () => {
+    const where = `${gateway.url}/.well-known/root-keys.json`
+    const { code, out } = await inspected(middle.token, '--root-keys', where)
+    expect(code).toBe(0)
+    expect(out).toContain('root key 1, in force\n')
+    expect(out).toContain(UNKNOWN)
+  })
+
   it('says what is left and that the recorded chain would be accepted', async () => {
     const { code, out } = await ask(middle.token)
     expect(code).toBe(0)
     expect(out).toContain('available INR 900.00')
     expect(out).toContain('the chain is the one that was recorded')
     expect(out).toContain('available INR 100.00')
+    expect(out).toContain('given on INR 100.00')
     expect(out).toContain(ACCEPTED)
   })
 

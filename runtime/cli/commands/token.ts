@@ -4,20 +4,15 @@
  */
 import { existsSync } from 'node:fs'
 import { Command } from 'commander'
-import { readEnvelope, tokenBytes } from '../../client/envelope.ts'
 import type { TokenVerdict } from '../../core/engine.ts'
 import type { RunId } from '../../core/ids.ts'
-import {
-  type PublishedRootKeys,
-  privateKeyOf,
-  publicKeyOf,
-  rootKeysSchema,
-} from '../../core/keys.ts'
+import { parseJson } from '../../core/json.ts'
+import { type PublishedRootKeys, rootKeysSchema } from '../../core/keys.ts'
 import { LIMITS } from '../../core/limits.ts'
-import { LAST_SECOND, nowSeconds, seconds } from '../../core/time.ts'
+import { nowSeconds } from '../../core/time.ts'
 import { createTokenEngine } from '../../tokens/pool.ts'
 import { createApi } from '../api.ts'
-import { dataFile, newPrivateJwk, readRootRing } from '../data-dir.ts'
+import { dataFile, readRootRing } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import { type Asked, inspect } from '../inspect.ts'
 import { atMost, inspectionText } from '../inspect-text.ts'
@@ -33,7 +28,7 @@ import {
 } from './context.ts'
 import { readRun } from './runs.ts'
 
-type Options = ServerOptions & { json?: boolean }
+type Options = ServerOptions & { rootKeys?: string; json?: boolean }
 
 const HELP = `
 The token is read from a file or stdin and is never an argument, because whoever lists the processes
@@ -51,9 +46,17 @@ function inspectCommand(io: Io): Command {
   const base = command({
     name: 'inspect',
     summary: 'explain a token: who gave what to whom, what is left, and what would come of it now',
-    examples: ['headgate token inspect leaf.token', 'headgate token inspect < leaf.token'],
+    examples: [
+      'headgate token inspect leaf.token',
+      'headgate token inspect --url https://pay.example.com < leaf.token',
+      'headgate token inspect leaf.token --root-keys https://pay.example.com/.well-known/root-keys.json',
+    ],
   })
     .argument('[file]', 'a file with the token in it (- for stdin, as without a file)')
+    .option(
+      '--root-keys <where>',
+      'a file or URL of the published root keys; else those of --url or of the data folder',
+    )
     .addHelpText('after', HELP)
   return withServer(base).action(async (file: string | undefined, options: Options) => {
     const token = readToken(file)
@@ -84,47 +87,54 @@ function readToken(file = '-'): string {
   throw new Failure('usage', 'expected a token in the file or on stdin, and it is empty')
 }
 
-/** From the gateway that is named, otherwise from the data folder, for which no gateway need run. */
+/** From the document that is named, or the gateway, or the data folder, for which no gateway need run. */
 async function ringOf(io: Io, options: Options): Promise<PublishedRootKeys> {
+  if (options.rootKeys !== undefined) return namedRing(options.rootKeys)
   const url = options.url ?? io.environment.url
   if (url === undefined) return readRootRing(dataPath(io, options.data))
-  return createApi({ url }).get('/.well-known/root-keys.json', rootKeysSchema)
+  return createApi({ url }).get(PUBLISHED, rootKeysSchema)
+}
+
+const PUBLISHED = '/.well-known/root-keys.json'
+
+/** The published document, kept in a file or fetched from where it says; from elsewhere than here by https alone. */
+async function namedRing(named: string): Promise<PublishedRootKeys> {
+  const wrong = (cause?: unknown) =>
+    new Failure(
+      'usage',
+      `--root-keys is wrong: expected what a gateway publishes at ${PUBLISHED}`,
+      {
+        cause,
+      },
+    )
+  if (/^https?:/.test(named)) {
+    const url = URL.canParse(named) ? new URL(named) : undefined
+    const isHere = ['127.0.0.1', '[::1]', 'localhost'].includes(url?.hostname ?? '')
+    if (url === undefined || (url.protocol === 'http:' && !isHere)) {
+      throw new Failure(
+        'usage',
+        'expected --root-keys to be a file, or https, or http on this machine',
+      )
+    }
+    return createApi({ url: url.href }).get('', rootKeysSchema)
+  }
+  try {
+    return rootKeysSchema.parse(parseJson(readInput(named)))
+  } catch (cause) {
+    throw cause instanceof Failure ? cause : wrong(cause)
+  }
 }
 
 /** In the engine's worker, under the published keys alone. */
-async function verify(io: Io, token: string, { keys }: PublishedRootKeys): Promise<TokenVerdict> {
+async function verify(io: Io, token: string, rootKeys: PublishedRootKeys): Promise<TokenVerdict> {
   // Longer ones are refused unread, and not handed to a worker either.
   if (token.length > LIMITS.tokenChars) return { ok: false, code: 'too_large' }
-  const privateKey = privateKeyOf(newPrivateJwk())
-  const others = keys.map(({ id, jwk, retiresAt }) => {
-    return {
-      id,
-      publicKey: publicKeyOf(jwk),
-      retiresAtSeconds: seconds(retiresAt ?? LAST_SECOND),
-    }
-  })
-  const current = { id: unusedId(token, keys), privateKey }
-  const engine = await createTokenEngine({
-    rootKeys: { current, others },
-    workers: 1,
-    clock: io.clock,
-  })
+  const engine = await createTokenEngine({ rootKeys, workers: 1, clock: io.clock })
   try {
     return await engine.verify(token)
   } finally {
     await engine.close()
   }
-}
-
-/** The engine wants a key of its own to sign with; nothing is signed, and no token may seem to mean it. */
-function unusedId(token: string, keys: PublishedRootKeys['keys']): number {
-  const bytes = tokenBytes(token)
-  const envelope = bytes === undefined ? 'malformed' : readEnvelope(bytes)
-  const named = typeof envelope === 'string' ? undefined : envelope.rootKeyId
-  const used = new Set([named, ...keys.map(({ id }) => id)])
-  let id = 0
-  while (used.has(id)) id += 1
-  return id
 }
 
 /** What the gateway says of the token's run, where there is one to ask and we are its operator. */
