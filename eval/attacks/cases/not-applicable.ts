@@ -29,7 +29,6 @@ const REASONS: { readonly [reason: string]: string } = {
   'the simulated rail has no test and live keys': 'R14',
   'nothing is sold for a proof of payment; Q17b is the same quote for another payment': 'R17',
   'true of every payment that goes through here': 'F16',
-  'root keys are rotated by configuration of the token engine: tests/tokens': 'F21',
 }
 
 /** Each layer’s cases begin with a letter of their own; `legit` is what must be let through (F). */

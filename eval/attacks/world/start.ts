@@ -4,15 +4,14 @@
  * its own server on a loopback port, so that the evaluation can read its word on each refusal and replace one check;
  * cases talk to it over HTTP only.
  */
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { freePort, type Outside, startOutside } from '../../../runtime/cli/world.ts'
-import { compose, type GatewaySecrets } from '../../../runtime/compose.ts'
-import { type ConfigFile, parseConfig, Secret } from '../../../runtime/config.ts'
-import { steadyClock, systemClock } from '../../../runtime/core/clock.ts'
+import type { Overrides } from '../../../runtime/compose.ts'
+import { type ConfigFile, parseConfig } from '../../../runtime/config.ts'
+import { systemClock } from '../../../runtime/core/clock.ts'
 import {
   type PrivateJwk,
   privateKeyOf,
@@ -20,12 +19,12 @@ import {
   rawPublicKey,
 } from '../../../runtime/core/keys.ts'
 import type { Check } from '../../../runtime/gateway/pipeline.ts'
-import { openSqliteLedger } from '../../../runtime/ledger/sqlite.ts'
 import { newKey } from '../forge/tokens.ts'
 import type { WorldName } from '../types.ts'
 import { startAstray } from './astray.ts'
 import { createBenchMonitor, MONITOR_MS } from './bench-monitor.ts'
 import { createCredulousAgents } from './credulous.ts'
+import { startFolderGateway } from './folder-gateway.ts'
 import { createRailDesk, type RailDesk } from './rail-desk.ts'
 import type { Shop, World } from './world.ts'
 
@@ -114,16 +113,6 @@ function configOf(scene: Scene, name: WorldName, port: number, rail?: string): C
   }
 }
 
-function newSecrets(): GatewaySecrets {
-  return {
-    // Not the first id, so that there is one that came before.
-    root: { id: 7, key: newKey() },
-    runtimeSecret: randomBytes(32),
-    signing: { kid: 'gateway-1', key: newKey() },
-    operatorToken: new Secret(randomBytes(32).toString('base64url')),
-  }
-}
-
 export interface WorldOptions {
   /** Instead of the nine: an ablation passes nine of which one lets everything through. */
   readonly checks?: readonly Check[]
@@ -137,72 +126,73 @@ export async function startWorld(
   name: WorldName,
   options: WorldOptions = {},
 ): Promise<World> {
+  const { outside } = scene
   const astray = name === 'astray' ? await startAstray() : undefined
   const monitor = name === 'monitored' ? createBenchMonitor() : undefined
   // Shops ask the gateway that they know for its keys, and only runs of the funnel hand receipts over.
   const port = name === 'funnel' ? scene.port : await freePort()
   const configFile = configOf(scene, name, port, astray?.url)
-  const config = parseConfig(JSON.stringify(configFile))
-  const secrets = newSecrets()
-  const log: string[] = []
   let offsetMs = 0
   const { nowMs } = systemClock()
   const wall = () => nowMs() + offsetMs
-  const store = join(scene.outside.dir, `${name}-${randomBytes(4).toString('hex')}.db`)
-  const ledger = await openSqliteLedger({ path: store, organisation: config.organisation })
-  const headgate = await compose({
-    config,
-    secrets,
-    railKey: scene.outside.rail.key,
-    log: ({ code, message }) => void log.push(`${code} ${message}`),
-    overrides: {
-      clock: steadyClock(wall),
-      ledger,
-      ...(options.checks === undefined ? {} : { checks: options.checks }),
-      manual: name !== 'funnel',
-      agents: createCredulousAgents(scene.outside.merchants),
-      ...(monitor === undefined ? {} : { monitor }),
-      ...(name === 'late' || monitor ? { timings: TIMINGS } : {}),
-    },
-  })
-  const operatorToken = secrets.operatorToken.reveal()
+  const overrides: Overrides = {
+    ...(options.checks === undefined ? {} : { checks: options.checks }),
+    manual: name !== 'funnel',
+    agents: createCredulousAgents(outside.merchants),
+    ...(monitor === undefined ? {} : { monitor }),
+    ...(name === 'late' || monitor ? { timings: TIMINGS } : {}),
+  }
+  const dir = mkdtempSync(join(outside.dir, `${name}-`))
+  const config = parseConfig(JSON.stringify(configFile))
+  const railKey = outside.rail.key
+  const gateway = await startFolderGateway({ dir, config, railKey, overrides, wallMs: wall })
+  const { operatorToken } = gateway.data
   return {
     name,
-    origin: headgate.local,
-    url: headgate.url,
-    gatewayId: config.gateway.id,
-    operatorToken,
-    configFile,
-    principal: principalOf(scene.outside.principal),
-    shops: scene.shops,
-    stranger: scene.stranger,
-    market: scene.outside.merchants,
-    desk: scene.desk,
-    railKey: scene.outside.rail.key.reveal(),
-    ...(astray === undefined ? {} : { astray }),
-    ...(monitor === undefined ? {} : { monitor }),
-    refusals: () => headgate.gateway.pendingCounts(),
-    root: secrets.root,
-    ledger,
-    engine: headgate.engine,
+    get origin() {
+      return gateway.headgate.local
+    },
+    url: gateway.headgate.url,
+    operatorToken: operatorToken.reveal(),
+    get root() {
+      return gateway.data.root
+    },
+    get ledger() {
+      return gateway.headgate.ledger
+    },
+    get engine() {
+      return gateway.headgate.engine
+    },
+    refusals: () => gateway.headgate.gateway.pendingCounts(),
+    newLoginCode: () => gateway.headgate.newLoginCode().code,
+    secrets: [operatorToken.reveal(), railKey.reveal()],
+    log: gateway.log,
     editStore: (sql, ...values) => {
-      const db = new DatabaseSync(store, { timeout: 5_000 })
+      const db = new DatabaseSync(gateway.data.store, { timeout: 5_000 })
       try {
         db.prepare(sql).run(...values)
       } finally {
         db.close()
       }
     },
+    rotateRootKey: gateway.rotateRootKey,
+    gatewayId: config.gateway.id,
+    configFile,
+    principal: principalOf(outside.principal),
+    shops: scene.shops,
+    stranger: scene.stranger,
+    market: outside.merchants,
+    desk: scene.desk,
+    railKey: railKey.reveal(),
+    ...(astray === undefined ? {} : { astray }),
+    ...(monitor === undefined ? {} : { monitor }),
     nowMs: wall,
     pushClock: (ms) => {
       if (name !== 'late') throw new Error('this clock is not ours')
       offsetMs += ms
     },
-    newLoginCode: () => headgate.newLoginCode().code,
-    secrets: [operatorToken, scene.outside.rail.key.reveal()],
-    log,
     close: async () => {
-      await headgate.close()
+      await gateway.close()
       await astray?.close()
     },
   }

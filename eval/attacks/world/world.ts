@@ -44,6 +44,7 @@ export interface World {
    * same 401, and only this tells them apart.
    */
   readonly refusals: () => ReadonlyMap<string, number>
+  /** What signs new runs now. */
   readonly root: { readonly id: number; readonly key: KeyObject }
   /** The store's own door, for a state that no request can bring about: a bug of ours, an edited store. */
   readonly ledger: Ledger
@@ -52,6 +53,11 @@ export interface World {
   readonly editStore: (sql: string, ...values: readonly (string | number)[]) => void
   /** What this gateway takes for now, in milliseconds. */
   readonly nowMs: () => number
+  /**
+   * The gateway is stopped, its operator replaces the root key by `headgate keys rotate`, and it is started again; the
+   * old key is in force for this long.
+   */
+  readonly rotateRootKey: (graceSeconds: number) => Promise<void>
   /** Only in a world whose clock is ours. */
   readonly pushClock: (ms: number) => void
   /** A fresh one-time code, as `headgate login-code` prints it. */

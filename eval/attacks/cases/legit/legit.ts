@@ -152,6 +152,26 @@ export const LEGIT_CASES: readonly AttackCase[] = [
     run: (bench) => buy(bench, { claims: { ext: { loyalty: ['gold', 7], note: 'thank you' } } }),
   },
   {
+    id: 'F21',
+    layer: 'legit',
+    goal: 'Finish what was begun before the root key was rotated',
+    method:
+      'Within the announced grace: an old leaf, a leaf split afterwards, and a run of the new key',
+    expected: PAID,
+    world: 'late',
+    run: async (bench) => {
+      const old = bench.world.root.id
+      const { root, quote, leaf } = await bench.purchase()
+      await bench.world.rotateRootKey(120)
+      bench.claim(bench.world.root.id !== old, 'expected another root key to sign')
+      bench.must(await bench.pay(leaf, quote), 200)
+      const next = bench.quote()
+      bench.must(await bench.pay(await bench.leaf(root, next), next), 200)
+      const { moved = [], ...seen } = await buy(bench, {})
+      return { ...seen, moved: [bench.move(), bench.move(), ...moved] }
+    },
+  },
+  {
     id: 'F23',
     layer: 'legit',
     goal: 'Use all of the depth and the fan-out',
