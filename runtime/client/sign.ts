@@ -35,12 +35,20 @@ const keyParts = (key: TokenKey): Uint8Array[] => [le32(key.algorithm), key.byte
 const signParts = (key: KeyObject, parts: readonly Uint8Array[]): Buffer =>
   sign(null, Buffer.concat(parts), key)
 
-const publicTokenKey = (key: KeyObject): TokenKey => ({
+/** The public half of an Ed25519 key as a token carries it. */
+export const publicTokenKey = (key: KeyObject): TokenKey => ({
   algorithm: ED25519,
   bytes: Buffer.from(rawPublicKey(key), 'base64url'),
 })
 
-function externalParts(payload: Uint8Array, previousSignature: Uint8Array): Uint8Array[] {
+/** What the root key signs of a first block. */
+export const firstBlockParts = (payload: Uint8Array, nextKey: TokenKey): Uint8Array[] => [
+  payload,
+  ...keyParts(nextKey),
+]
+
+/** What a holder signs of a block that it adds. */
+export function externalParts(payload: Uint8Array, previousSignature: Uint8Array): Uint8Array[] {
   return [
     label('EXTERNAL'),
     label('VERSION'),
@@ -52,7 +60,8 @@ function externalParts(payload: Uint8Array, previousSignature: Uint8Array): Uint
   ]
 }
 
-function blockParts(
+/** What the secret of the token before it signs of a block that a holder has signed. */
+export function blockParts(
   payload: Uint8Array,
   nextKey: TokenKey,
   previousSignature: Uint8Array,
@@ -75,12 +84,18 @@ function blockParts(
   ]
 }
 
+/** What the last secret signs when a token is sealed. */
+export const sealParts = ({ payload, nextKey, signature }: SignedBlock): Uint8Array[] => [
+  payload,
+  ...keyParts(nextKey),
+  signature,
+]
+
 /** The proof of a token whose last block is `block` and whose next secret is `seed`. */
-function proofOf(block: SignedBlock, seed: Uint8Array, sealed: boolean): TokenProof {
-  if (!sealed) return { nextSecret: seed }
-  const parts = [block.payload, ...keyParts(block.nextKey), block.signature]
-  return { finalSignature: signParts(ed25519FromSeed(seed), parts) }
-}
+const proofOf = (block: SignedBlock, seed: Uint8Array, sealed: boolean): TokenProof =>
+  sealed
+    ? { finalSignature: signParts(ed25519FromSeed(seed), sealParts(block)) }
+    : { nextSecret: seed }
 
 const minted = (envelope: Envelope): Minted => ({
   token: writeEnvelope(envelope).toString('base64url'),
@@ -91,15 +106,13 @@ export interface FirstBlock {
   readonly rootKey: KeyObject
   readonly rootKeyId: number
   readonly payload: Uint8Array
-  /** 32 bytes, for test vectors alone: a secret that is not fresh is none. */
-  readonly nextSecret?: Uint8Array
 }
 
 /** A new token of one block. */
-export function signFirstBlock({ rootKey, rootKeyId, payload, nextSecret }: FirstBlock): Minted {
-  const seed = nextSecret ?? randomBytes(32)
+export function signFirstBlock({ rootKey, rootKeyId, payload }: FirstBlock): Minted {
+  const seed = randomBytes(32)
   const nextKey = publicTokenKey(ed25519FromSeed(seed))
-  const signature = signParts(rootKey, [payload, ...keyParts(nextKey)])
+  const signature = signParts(rootKey, firstBlockParts(payload, nextKey))
   const block = { payload, nextKey, signature, version: FIRST_BLOCK_VERSION }
   return minted({ rootKeyId, blocks: [block], proof: proofOf(block, seed, false) })
 }
@@ -110,17 +123,15 @@ export interface NextBlock {
   readonly holder: KeyObject
   readonly payload: Uint8Array
   readonly sealed: boolean
-  /** As of a first block. */
-  readonly nextSecret?: Uint8Array
 }
 
 /** The parent's token with one more block. Throws TypeError when the parent is sealed. */
-export function signNextBlock({ parent, holder, payload, sealed, nextSecret }: NextBlock): Minted {
+export function signNextBlock({ parent, holder, payload, sealed }: NextBlock): Minted {
   const last = parent.blocks.at(-1)
   if (last === undefined || !('nextSecret' in parent.proof)) {
     throw new TypeError('expected a token that is not sealed')
   }
-  const seed = nextSecret ?? randomBytes(32)
+  const seed = randomBytes(32)
   const nextKey = publicTokenKey(ed25519FromSeed(seed))
   const externalSignature = signParts(holder, externalParts(payload, last.signature))
   const signer = ed25519FromSeed(parent.proof.nextSecret)

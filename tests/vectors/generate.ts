@@ -1,8 +1,8 @@
 /** Writes the numbered vectors: always the same bytes, from test keys and fixed times. `npx node tests/vectors/generate.ts` */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { signFixed } from '../../eval/attacks/forge/fixed.ts'
 import { encodeBlock } from '../../runtime/client/encode.ts'
-import { signFirstBlock, signNextBlock } from '../../runtime/client/sign.ts'
 import type { BlockClaims } from '../../runtime/core/block.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
 import { signJws } from '../../runtime/core/jws.ts'
@@ -17,18 +17,13 @@ type Block = { claims: BlockClaims; signer?: number; sealed?: boolean; payload?:
 
 /** Every secret is a byte repeated: test keys, never anything else. */
 function mint(blocks: readonly Block[], rootKeyId = fix.ROOT_ID, rootKey = fix.ROOT_KEY) {
-  let made = { token: '', revocationIds: [] as readonly string[] }
-  blocks.forEach(({ claims, signer, sealed, payload = (own) => own }, n) => {
-    const bytes = payload(encodeBlock(claims, n))
-    const nextSecret = new Uint8Array(32).fill(100 + n)
-    if (n === 0) made = signFirstBlock({ rootKey, rootKeyId, payload: bytes, nextSecret })
-    else {
-      const parent = fix.envelopeOf(made.token)
-      const seal = sealed ?? claims.kind !== 'planner'
-      made = signNextBlock({ parent, holder: keyOf(signer ?? n), payload: bytes, sealed: seal, nextSecret })
-    }
-  })
-  return made
+  const chain = blocks.map(({ claims, signer, payload = (own: Buffer) => own }, n) => ({
+    payload: payload(encodeBlock(claims, n)),
+    signer: n === 0 ? rootKey : keyOf(signer ?? n),
+    nextSecret: new Uint8Array(32).fill(100 + n),
+  }))
+  const last = blocks.at(-1)
+  return signFixed(rootKeyId, chain, last?.sealed ?? last?.claims.kind !== 'planner')
 }
 
 const root: Block = { claims: fix.rootClaims() }

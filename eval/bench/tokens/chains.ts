@@ -1,7 +1,5 @@
 /** Chains, requests and proofs that are the same in every run: keys from fixed seeds, a fixed time, no fresh numbers. */
 import { encodeBlock } from '../../../runtime/client/encode.ts'
-import { readEnvelope, tokenBytes } from '../../../runtime/client/envelope.ts'
-import { signFirstBlock, signNextBlock } from '../../../runtime/client/sign.ts'
 import type { BlockClaims, RequestFacts } from '../../../runtime/core/block.ts'
 import { sha256 } from '../../../runtime/core/ids.ts'
 import { signJws } from '../../../runtime/core/jws.ts'
@@ -11,6 +9,7 @@ import { later, seconds } from '../../../runtime/core/time.ts'
 import type { ProofToCheck } from '../../../runtime/tokens/proof.ts'
 import type { RootKeys } from '../../../runtime/tokens/root-keys.ts'
 import type { KeyRing } from '../../../runtime/tokens/verify.ts'
+import { type FixedBlock, signFixed } from '../../attacks/forge/fixed.ts'
 
 /** A different, always equal secret for every number up to 255. */
 const seedOf = (n: number) => new Uint8Array(32).fill(n)
@@ -52,32 +51,27 @@ export const REQUEST: RequestFacts = {
   nowSeconds: NOW,
 }
 
-function append(token: string, claims: BlockClaims, n: number): string {
-  const bytes = tokenBytes(token)
-  const parent = bytes === undefined ? 'malformed' : readEnvelope(bytes)
-  if (typeof parent === 'string') throw new Error(`expected a token of ours: ${parent}`)
-  const payload = encodeBlock(claims, n)
-  const sealed = claims.kind === 'leaf'
-  const nextSecret = seedOf(100 + n)
-  return signNextBlock({ parent, holder: keyOf(n), payload, sealed, nextSecret }).token
+const block = (claims: BlockClaims, n: number): FixedBlock => ({
+  payload: encodeBlock(claims, n),
+  signer: n === 0 ? ROOT.privateKey : keyOf(n),
+  nextSecret: seedOf(100 + n),
+})
+
+function plannersTo(depth: number): FixedBlock[] {
+  const root: BlockClaims = { ...plannerClaims(0), mandate: sha256('a mandate'), run: 'run_one' }
+  return [
+    block(root, 0),
+    ...Array.from({ length: depth }, (_, i) => block(plannerClaims(i + 1), i + 1)),
+  ]
 }
 
 /** An open token whose last planner is at `depth`; its holder is key `depth + 1`. */
-export function plannerAt(depth: number): string {
-  const claims: BlockClaims = { ...plannerClaims(0), mandate: sha256('a mandate'), run: 'run_one' }
-  let { token } = signFirstBlock({
-    rootKey: ROOT.privateKey,
-    rootKeyId: ROOT.id,
-    payload: encodeBlock(claims, 0),
-    nextSecret: seedOf(100),
-  })
-  for (let n = 1; n <= depth; n += 1) token = append(token, plannerClaims(n), n)
-  return token
-}
+export const plannerAt = (depth: number): string =>
+  signFixed(ROOT.id, plannersTo(depth), false).token
 
 /** Planners down to `depth - 1` and a sealed leaf at `depth`: `depth + 1` blocks. */
 export const leafAt = (depth: number): string =>
-  append(plannerAt(depth - 1), leafClaims(depth), depth)
+  signFixed(ROOT.id, [...plannersTo(depth - 1), block(leafClaims(depth), depth)], true).token
 
 /** A payment's proof of possession, by the holder of the leaf at `depth`, with all that it is checked against. */
 export function proofAt(depth: number, token: string): ProofToCheck {
