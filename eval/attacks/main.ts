@@ -5,7 +5,7 @@ import { CASES } from './cases/all.ts'
 import { NOT_APPLICABLE, type NotApplicable } from './cases/not-applicable.ts'
 import { type FuzzResult, fuzz, isWell } from './fuzz.ts'
 import { runSuite } from './suite.ts'
-import { type AttackCase, type CaseResult, LAYERS } from './types.ts'
+import { type AttackCase, type CaseResult, LAYERS, layerOf } from './types.ts'
 import { startScene } from './world/start.ts'
 
 const USAGE = `Usage: npm run attack -- [options]
@@ -42,7 +42,7 @@ function chosen(layers: string | undefined, only: string | undefined): Chosen {
     ...(ids ?? []).filter((id) => !CASES.some((attack) => attack.id === id)),
   ]
   if (unknown.length > 0) throw new UsageError(`there is no ${unknown.join(', ')}`)
-  const inLayers = ({ layer }: { readonly layer: string }) => names?.includes(layer) ?? true
+  const inLayers = ({ id }: { readonly id: string }) => names?.includes(layerOf(id)) ?? true
   return {
     cases: CASES.filter((attack) => inLayers(attack) && (ids?.includes(attack.id) ?? true)),
     notApplicable: NOT_APPLICABLE.filter(inLayers),
@@ -50,8 +50,8 @@ function chosen(layers: string | undefined, only: string | undefined): Chosen {
 }
 
 function list({ cases, notApplicable }: Chosen, json: boolean): void {
-  const shown = cases.map(({ id, layer, goal, method, expected }) => {
-    return { id, layer, goal, method, expected }
+  const shown = cases.map(({ id, goal, method, expected }) => {
+    return { id, layer: layerOf(id), goal, method, expected }
   })
   if (json) out(`${JSON.stringify({ cases: shown, notApplicable }, null, 2)}\n`)
   for (const { id, layer, goal, method, expected } of json ? [] : shown) {

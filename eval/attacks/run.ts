@@ -4,13 +4,19 @@
  */
 import type { RunId } from '../../runtime/core/ids.ts'
 import type { NodeView } from '../../runtime/core/wire.ts'
-import { type AttackCase, type CaseResult, type Expected, type Seen, Wrong } from './types.ts'
+import {
+  type AttackCase,
+  type CaseResult,
+  type Expected,
+  layerOf,
+  type Seen,
+  Wrong,
+} from './types.ts'
 import { Bench } from './world/bench.ts'
 import { moveLines, movesBetween } from './world/rail-desk.ts'
 import type { World } from './world/world.ts'
 
 export async function runCase(attack: AttackCase, world: World): Promise<CaseResult> {
-  const { id, layer } = attack
   const started = performance.now()
   const bench = new Bench(world)
   const before = await world.desk.book()
@@ -30,8 +36,8 @@ export async function runCase(attack: AttackCase, world: World): Promise<CaseRes
   for (const run of bench.runs) reasons.push(...(await bookReasons(bench, run)))
   const ms = Math.round(performance.now() - started)
   return {
-    id,
-    layer,
+    id: attack.id,
+    layer: layerOf(attack.id),
     ms,
     ...(reasons.length === 0 ? {} : { why: reasons.join('; ') }),
     ...(money.length === 0 ? {} : { moneyWrong: true }),

@@ -19,6 +19,16 @@ export const LAYERS = [
 ] as const
 export type Layer = (typeof LAYERS)[number]
 
+/** Each layer’s cases begin with a letter of their own; `legit` is what must be let through (F). */
+const LETTERS = 'TQLAMORF'
+
+/** The layer of a case or of a number of the public list; throws Error for any other text. */
+export function layerOf(id: string): Layer {
+  const layer = LAYERS[LETTERS.indexOf(id.charAt(0))]
+  if (layer === undefined) throw new Error('expected a case of a layer')
+  return layer
+}
+
 /**
  * Which composition a case needs. `main`: no monitor, default rules. `monitored`: a scripted monitor. `ruled`: rules
  * of the operator. `late`: a clock that the case may push. `astray`: a rail that redirects. `funnel`:
@@ -50,9 +60,8 @@ export interface Seen extends Expected {
 }
 
 export interface AttackCase {
-  /** The number in the list of cases; a letter behind it for a variant. */
+  /** The number in the list of cases, whose first letter says the layer; a letter behind it for a variant. */
   readonly id: string
-  readonly layer: Layer
   readonly goal: string
   readonly method: string
   readonly expected: Expected

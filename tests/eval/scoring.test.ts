@@ -21,8 +21,7 @@ describe('the scorer', () => {
   })
 
   const attack = (run: AttackCase['run'], expected = { status: 403 }): AttackCase => ({
-    id: 'X01',
-    layer: 'token',
+    id: 'T00',
     goal: 'Be scored',
     method: 'By doing this',
     expected,

@@ -1,6 +1,5 @@
 /** Cases of the public list that are not tried here, each with the reason. Nothing stands here that could be tried. */
-
-import { LAYERS, type Layer } from '../types.ts'
+import { type Layer, layerOf } from '../types.ts'
 
 export interface NotApplicable {
   readonly id: string
@@ -29,15 +28,6 @@ const REASONS: { readonly [reason: string]: string } = {
   'the simulated rail has no test and live keys': 'R14',
   'nothing is sold for a proof of payment; Q17b is the same quote for another payment': 'R17',
   'true of every payment that goes through here': 'F16',
-}
-
-/** Each layer’s cases begin with a letter of their own; `legit` is what must be let through (F). */
-const LETTERS = 'TQLAMORF'
-
-function layerOf(id: string): Layer {
-  const layer = LAYERS[LETTERS.indexOf(id.charAt(0))]
-  if (layer === undefined) throw new Error('expected a case of a layer')
-  return layer
 }
 
 export const NOT_APPLICABLE: readonly NotApplicable[] = Object.entries(REASONS)

@@ -13,7 +13,6 @@ async function payNew(bench: Bench, root: Held, changes: QuoteChanges) {
 export const RULE_CASES: readonly AttackCase[] = [
   {
     id: 'A09',
-    layer: 'agent',
     goal: 'Have one bill paid twice',
     method: 'The same shop and amount again under a new number, in another run',
     expected: HELD,
@@ -28,7 +27,6 @@ export const RULE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'A18',
-    layer: 'agent',
     goal: 'Split one payment so that nobody looks at it',
     method: 'Four payments in an hour, each under what is reviewed',
     expected: HELD,
@@ -46,7 +44,6 @@ export const RULE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'A20',
-    layer: 'agent',
     goal: 'Be paid although the operator forbids it',
     method: 'A payee on the mandate that is on the operator’s list',
     expected: FORBIDDEN,
@@ -61,7 +58,6 @@ export const RULE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'A37',
-    layer: 'agent',
     goal: 'Turn one purchase into a subscription',
     method: 'The quote says that it will be charged again and again',
     expected: HELD,
@@ -73,7 +69,6 @@ export const RULE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'A38',
-    layer: 'agent',
     goal: 'Make one payment larger than the operator lets any be',
     method: 'Within the mandate, over the operator’s cap',
     expected: FORBIDDEN,

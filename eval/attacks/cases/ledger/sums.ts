@@ -22,7 +22,6 @@ async function closeNode(bench: Bench, parent: Held, child: Held): Promise<Answe
 export const LEDGER_CASES: readonly AttackCase[] = [
   {
     id: 'L01',
-    layer: 'ledger',
     goal: 'Have one payment made many times',
     method: 'Fifty requests at once with one leaf and one quote, each with a proof of its own',
     expected: { status: 200, verdict: 'allow' },
@@ -39,7 +38,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L02',
-    layer: 'ledger',
     goal: 'Spend more than the root has, by racing',
     method: 'Twenty children of a tenth each are registered at once, and all of them pay at once',
     expected: { status: 403, code: 'insufficient' },
@@ -62,7 +60,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L03',
-    layer: 'ledger',
     goal: 'Cross the total with payments that are each allowed',
     method: 'Payments under the limit for one, until their sum would be over the ceiling',
     expected: { status: 403, code: 'insufficient' },
@@ -80,7 +77,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L04',
-    layer: 'ledger',
     goal: 'Make one payment that is larger than any may be',
     method: 'A leaf with money enough, over the mandate’s limit for one payment',
     expected: { status: 403, code: 'per_payment', verdict: 'deny' },
@@ -92,7 +88,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L05',
-    layer: 'ledger',
     goal: 'Leak the budget away',
     method: 'A hundred children opened and closed again; then one payment of everything',
     expected: { status: 200, verdict: 'allow' },
@@ -113,7 +108,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L11',
-    layer: 'ledger',
     goal: 'Open a spent window again',
     method: 'Two payments in one hour of the mandate’s zone that are together over its limit',
     expected: { status: 403, code: 'window', verdict: 'deny' },
@@ -129,7 +123,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L12',
-    layer: 'ledger',
     goal: 'Open yesterday’s window again',
     method: 'The window of a day is spent, and the gateway’s clock is set back two days',
     expected: { status: 503, code: 'unavailable' },
@@ -152,7 +145,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L13',
-    layer: 'ledger',
     goal: 'Have two approvals spend what one may',
     method: 'Two held payments, both approved, together over the mandate’s limit for a day',
     expected: { status: 403, code: 'window', verdict: 'deny' },
@@ -169,7 +161,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L15',
-    layer: 'ledger',
     goal: 'Allot more than there is',
     method: 'A second child that gets all although the first already has half',
     expected: { status: 403, code: 'insufficient' },
@@ -182,7 +173,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L15b',
-    layer: 'ledger',
     goal: 'Spend more than the ledger gave',
     method: 'A leaf whose token says 1,000 and whose account was opened with 400',
     expected: { status: 403, code: 'insufficient', verdict: 'deny' },
@@ -197,7 +187,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L22',
-    layer: 'ledger',
     goal: 'Gain by giving',
     method: 'A child with a negative ceiling, which would raise what its parent has left',
     expected: { status: 403, code: 'grammar' },
@@ -213,7 +202,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L23',
-    layer: 'ledger',
     goal: 'Pay on after the parent was revoked',
     method:
       'The planner is revoked while one leaf’s payment is on its way and another’s is to come',
@@ -240,7 +228,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L24',
-    layer: 'ledger',
     goal: 'Raise a ceiling where it is kept',
     method:
       'The run’s record in the store’s file is edited: first the ceiling, then the mandate itself',
@@ -264,7 +251,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L25',
-    layer: 'ledger',
     goal: 'Write oneself money',
     method: 'The leaf’s account in the store’s file is given more, balanced in itself',
     expected: { status: 503, code: 'unavailable' },
@@ -289,7 +275,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L26',
-    layer: 'ledger',
     goal: 'Write oneself money back',
     method:
       'Money that was spent is made available again in the store’s file, and a second leaf is split off',
@@ -317,7 +302,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L27',
-    layer: 'ledger',
     goal: 'Spend what was given back',
     method: 'The planner closes its leaf, whose money goes home; then the leaf pays',
     expected: { status: 403, code: 'run_closed', verdict: 'deny' },
@@ -331,7 +315,6 @@ export const LEDGER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'L28',
-    layer: 'ledger',
     goal: 'Have one split counted once and used twice',
     method: 'The same child registered again, then another chain under the same node id',
     expected: { status: 409, code: 'conflict' },

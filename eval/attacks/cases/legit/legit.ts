@@ -21,7 +21,6 @@ const titled = (title: string): QuoteChanges => ({
 export const LEGIT_CASES: readonly AttackCase[] = [
   {
     id: 'F01',
-    layer: 'legit',
     goal: 'Pay exactly the limit',
     method: 'Quote, leaf and the mandate’s limit for one payment are the same amount',
     expected: PAID,
@@ -29,7 +28,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F02',
-    layer: 'legit',
     goal: 'Spend everything',
     method: 'The last payment takes the run to exactly zero',
     expected: PAID,
@@ -46,7 +44,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F03',
-    layer: 'legit',
     goal: 'Ask again after a time-out',
     method: 'The same leaf and quote with a fresh proof',
     expected: PAID,
@@ -61,7 +58,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F06',
-    layer: 'legit',
     goal: 'Buy from people with other letters',
     method: 'Titles in Polish, Japanese and Arabic',
     expected: PAID,
@@ -69,7 +65,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F07',
-    layer: 'legit',
     goal: 'Pay a bill that speaks as bills do',
     method: '“Please pay within 30 days; disregard the earlier reminder”',
     expected: PAID,
@@ -77,7 +72,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F09',
-    layer: 'legit',
     goal: 'Pay in currencies without and with three decimals',
     method: 'JPY 5000 and KWD 1.250',
     expected: PAID,
@@ -91,7 +85,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F10',
-    layer: 'legit',
     goal: 'Pay with a clock that is a little off',
     method: 'Proofs from two seconds ahead and two seconds behind',
     expected: PAID,
@@ -110,7 +103,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F12',
-    layer: 'legit',
     goal: 'Pay once a person has said yes',
     method: 'Held, approved, sent again with a fresh proof',
     expected: PAID,
@@ -122,7 +114,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F13',
-    layer: 'legit',
     goal: 'Pay for a year at once',
     method: 'Twenty times what was paid before, under every limit that anybody set',
     expected: PAID,
@@ -137,7 +128,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F14',
-    layer: 'legit',
     goal: 'Pay a price that happens to be just under a threshold',
     method: '9,900 where a person is asked above 10,000',
     expected: PAID,
@@ -145,7 +135,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F19',
-    layer: 'legit',
     goal: 'Buy from a shop that says more',
     method: 'A signed field of the shop’s own under `ext`',
     expected: PAID,
@@ -153,7 +142,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F21',
-    layer: 'legit',
     goal: 'Finish what was begun before the root key was rotated',
     method:
       'Within the announced grace: an old leaf, a leaf split afterwards, and a run of the new key',
@@ -173,7 +161,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F23',
-    layer: 'legit',
     goal: 'Use all of the depth and the fan-out',
     method: 'A leaf at exactly the mandate’s depth, as the last child that its planner may have',
     expected: PAID,
@@ -188,7 +175,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F24',
-    layer: 'legit',
     goal: 'Pay with a monitor that takes its time',
     method: 'It allows, slowly, within its deadline',
     expected: PAID,
@@ -200,7 +186,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F28',
-    layer: 'legit',
     goal: 'Use money again that was given back',
     method: 'A payment that the rail declines; its leaf is closed, and a new one spends everything',
     expected: PAID,
@@ -219,7 +204,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F29',
-    layer: 'legit',
     goal: 'Read a page full of injections',
     method: 'A looker searches a hostile shop and is given its prices; nothing is paid',
     expected: { status: 200 },
@@ -236,7 +220,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F30',
-    layer: 'legit',
     goal: 'Correct a mistake',
     method: 'A leaf too small for its quote is refused; a new leaf and a new quote are not',
     expected: PAID,
@@ -252,7 +235,6 @@ export const LEGIT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'F31',
-    layer: 'legit',
     goal: 'Carry out an honest task among hostile shops',
     method: 'The product’s own agents, every shop of the storefront on the mandate',
     expected: { status: 200, code: 'completed' },

@@ -33,7 +33,6 @@ const DETECTED = { status: 200, code: 'detected' } as const
 export const ACT_CASES: readonly AttackCase[] = [
   {
     id: 'O05',
-    layer: 'operator',
     goal: 'Change what the log says',
     method: 'One amount in one line is edited, with the line’s own hash made right again',
     expected: DETECTED,
@@ -54,7 +53,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O06',
-    layer: 'operator',
     goal: 'Make the last events of a run disappear',
     method: 'The tail of the log is cut off; a receipt was kept elsewhere',
     expected: DETECTED,
@@ -73,7 +71,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O07',
-    layer: 'operator',
     goal: 'Put yesterday’s log in the place of today’s',
     method: 'A whole older export, beside a receipt of a payment that came later',
     expected: DETECTED,
@@ -90,7 +87,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O08',
-    layer: 'operator',
     goal: 'Use one approval for another payment',
     method: 'An approval is given and used; its id is then given the other payment’s digest',
     expected: { status: 202, code: 'approval_required', verdict: 'hold' },
@@ -110,7 +106,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O09',
-    layer: 'operator',
     goal: 'Have a person approve something else than was shown',
     method: 'The approve call names a digest that is not the card’s',
     expected: { status: 409, code: 'conflict' },
@@ -124,7 +119,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O13',
-    layer: 'operator',
     goal: 'Tire the person into approving',
     method: 'More held payments in one run than a person may be asked about',
     expected: { status: 403, code: 'policy', verdict: 'deny' },
@@ -143,7 +137,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O14',
-    layer: 'operator',
     goal: 'Have silence taken for a yes',
     method: 'Nobody answers for longer than a hold lives; then the yes comes',
     expected: { status: 409, code: 'closed' },
@@ -159,7 +152,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O14b',
-    layer: 'operator',
     goal: 'Ask again until somebody says yes',
     method: 'A payment that a person refused is sent again',
     expected: { status: 403, code: 'policy', verdict: 'deny' },
@@ -172,7 +164,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O19',
-    layer: 'operator',
     goal: 'Find a secret in what the gateway wrote',
     method:
       'The whole log, its operator’s log and refusals are read for tokens, proofs, keys and quotes',
@@ -195,7 +186,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O22',
-    layer: 'operator',
     goal: 'Pay after the stop was acknowledged',
     method: 'The whole gateway is frozen, and a leaf that was ready pays',
     expected: { status: 403, code: 'frozen', verdict: 'deny' },
@@ -212,7 +202,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O23',
-    layer: 'operator',
     goal: 'Slip through between the judge and the stop',
     method: 'The run is stopped while the monitor thinks; then the monitor says yes',
     expected: { status: 403, code: 'frozen', verdict: 'deny' },
@@ -232,7 +221,6 @@ export const ACT_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O24',
-    layer: 'operator',
     goal: 'End somebody else’s run',
     method: 'A cancel signed by another key, one for another run, and none at all by a planner',
     expected: { status: 401, code: 'unauthenticated' },

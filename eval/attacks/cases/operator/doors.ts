@@ -41,7 +41,6 @@ const PAGES = ['/', '/runs', '/holds', '/console/main.js', '/console/api.js', '/
 export const DOOR_CASES: readonly AttackCase[] = [
   {
     id: 'O01',
-    layer: 'operator',
     goal: 'Have a signed-in operator’s browser approve a payment',
     method:
       'Another site posts to the approve address with the session’s cookie, as JSON and as a form',
@@ -68,7 +67,6 @@ export const DOOR_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O02',
-    layer: 'operator',
     goal: 'Reach the console from a page of the internet',
     method: 'A name that was rebound to 127.0.0.1 in Host, two Hosts, and an absolute request line',
     expected: { status: 403, code: 'host_not_allowed' },
@@ -94,7 +92,6 @@ export const DOOR_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O03',
-    layer: 'operator',
     goal: 'Find a credential in what is served',
     method:
       'Pages and scripts are read for the operator token, the session’s secret and login codes',
@@ -122,7 +119,6 @@ export const DOOR_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O04',
-    layer: 'operator',
     goal: 'Read another run',
     method: 'Run B’s planner asks for run A’s tree, payments and events',
     expected: { status: 404, code: 'not_found' },
@@ -140,7 +136,6 @@ export const DOOR_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O12',
-    layer: 'operator',
     goal: 'Be an operator with an agent’s credential',
     method: 'A planner’s token with a proof, at every route that is an operator’s alone',
     expected: { status: 403, code: 'forbidden' },
@@ -167,7 +162,6 @@ export const DOOR_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O12b',
-    layer: 'operator',
     goal: 'Be an operator without a credential',
     method:
       'No token, a wrong one, and the right one twice, at every route that is an operator’s alone',
@@ -186,7 +180,6 @@ export const DOOR_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O18',
-    layer: 'operator',
     goal: 'Follow a run from another site',
     method: 'The event stream with the session’s cookie, from a foreign origin',
     expected: { status: 403, code: 'cross_site' },
@@ -202,7 +195,6 @@ export const DOOR_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O20',
-    layer: 'operator',
     goal: 'Have an operator click through a decoy',
     method: 'The console’s page in a frame',
     expected: { status: 200 },
@@ -218,7 +210,6 @@ export const DOOR_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O21',
-    layer: 'operator',
     goal: 'Guess a login code',
     method: 'Twenty wrong codes, then another; and a code that was used before',
     expected: { status: 429, code: 'rate_limited' },
@@ -238,7 +229,6 @@ export const DOOR_CASES: readonly AttackCase[] = [
   },
   {
     id: 'O15',
-    layer: 'operator',
     goal: 'Find a console that anybody on the network can reach',
     method:
       'A gateway is started on all interfaces without the word that allows it; its exit code is read',

@@ -82,7 +82,6 @@ const LOST: readonly Lost[] = [
 const LOST_CASES = LOST.map(
   ({ id, method, rule, ends }): AttackCase => ({
     id,
-    layer: 'rail',
     goal: 'Have the rail pay twice, or not at all',
     method: `${method}; the agent asks again; later the rail is asked`,
     expected: { status: 200, verdict: 'allow' },
@@ -107,7 +106,6 @@ export const RAIL_CASES: readonly AttackCase[] = [
   ...LOST_CASES,
   {
     id: 'R07',
-    layer: 'rail',
     goal: 'Spend returned money again without being asked',
     method: 'A settled payout comes back; the budget is read',
     expected: { status: 200 },
@@ -124,7 +122,6 @@ export const RAIL_CASES: readonly AttackCase[] = [
   },
   {
     id: 'R09',
-    layer: 'rail',
     goal: 'Lead the payment to another host',
     method: 'The rail answers 307 with another address',
     expected: { status: 200, verdict: 'allow' },
@@ -141,7 +138,6 @@ export const RAIL_CASES: readonly AttackCase[] = [
   },
   {
     id: 'R13',
-    layer: 'rail',
     goal: 'Take more than was authorised',
     method: 'The rail moves one unit more than it was asked to, and says so',
     expected: { status: 200, verdict: 'allow' },
@@ -160,7 +156,6 @@ export const RAIL_CASES: readonly AttackCase[] = [
   },
   {
     id: 'R15',
-    layer: 'rail',
     goal: 'Have the rail’s error carry its key to an agent',
     method: 'A decline whose reason is the rail’s own API key',
     expected: { status: 200, verdict: 'allow' },
@@ -179,7 +174,6 @@ export const RAIL_CASES: readonly AttackCase[] = [
   },
   {
     id: 'R10',
-    layer: 'rail',
     goal: 'Have the gateway pay by another rail',
     method: 'The configured rail’s address is another machine’s; the exit code is read',
     expected: { status: 12 },

@@ -37,7 +37,6 @@ async function stall(origin: string, count: number): Promise<readonly Socket[]> 
 export const BODY_CASES: readonly AttackCase[] = [
   {
     id: 'Q01',
-    layer: 'request',
     goal: 'Switch a check off',
     method: 'Fields that ask for it: override, skipChecks, approved',
     expected: MALFORMED,
@@ -52,7 +51,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q14a',
-    layer: 'request',
     goal: 'Have another body answered, or paid, as the first',
     method: 'One Idempotency-Key on two quotes of one leaf, on another leaf’s payment, in the body',
     expected: { status: 403, code: 'capability', verdict: 'deny' },
@@ -72,7 +70,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q16a',
-    layer: 'request',
     goal: 'Have one quote paid twice by leaving the key away',
     method: 'The same payment without an Idempotency-Key, with an empty one, with two new ones',
     expected: { status: 200, verdict: 'allow' },
@@ -90,7 +87,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q30a',
-    layer: 'request',
     goal: 'Redirect a payment by what is written on it',
     method:
       'A memo that names another payee: in the body, then in a signed quote’s title and `ext`',
@@ -106,7 +102,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q22',
-    layer: 'request',
     goal: 'Change every object of the process',
     method: 'Keys named __proto__ and constructor',
     expected: MALFORMED,
@@ -127,7 +122,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q23',
-    layer: 'request',
     goal: 'Have two readers see two bodies',
     method: 'The same key twice, once spelled with an escape',
     expected: AMBIGUOUS,
@@ -143,7 +137,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q24',
-    layer: 'request',
     goal: 'Fill the memory',
     method: 'A body that announces 200 MB, and one that sends on without announcing',
     expected: { status: 401, code: 'too_large' },
@@ -165,7 +158,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q25',
-    layer: 'request',
     goal: 'Exhaust the parser’s stack',
     method: 'Nesting of 30,000 levels inside the size limit, then of 100,000',
     expected: MALFORMED,
@@ -181,7 +173,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q26',
-    layer: 'request',
     goal: 'Hold the server with requests that never end',
     method: 'A hundred half-sent requests, headers and bodies, while an honest leaf pays',
     expected: { status: 200, verdict: 'allow' },
@@ -199,7 +190,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q27',
-    layer: 'request',
     goal: 'Have a body read in another encoding than it was checked in',
     method: 'UTF-16, a byte-order mark and bytes that are no UTF-8 as JSON; then a form',
     expected: MALFORMED,
@@ -217,7 +207,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q29',
-    layer: 'request',
     goal: 'Say it again where somebody else might read it',
     method: 'Payee and amount in the query, then in headers that override',
     expected: AMBIGUOUS,
@@ -239,7 +228,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q29b',
-    layer: 'request',
     goal: 'Override method, address or amount by a header',
     method:
       'X-HTTP-Method-Override, X-Original-URL, X-Forwarded-Host and X-Amount on an honest payment',
@@ -257,7 +245,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q31',
-    layer: 'request',
     goal: 'Slip a bad payment through beside a good one',
     method: 'A batch: an array of bodies, and an array of quotes',
     expected: MALFORMED,
@@ -272,7 +259,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q33',
-    layer: 'request',
     goal: 'Send a small body that grows',
     method: 'Fifty megabytes of blanks, compressed with gzip and with deflate',
     expected: MALFORMED,
@@ -286,7 +272,6 @@ export const BODY_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q34',
-    layer: 'request',
     goal: 'Hide a second request in the first',
     method: 'Content-Length and Transfer-Encoding disagree about where the body ends',
     expected: { status: 400 },

@@ -9,7 +9,6 @@ const deny = (code: string) => ({ status: 403, code, verdict: 'deny' }) as const
 export const QUOTE_CASES: readonly AttackCase[] = [
   {
     id: 'Q17',
-    layer: 'request',
     goal: 'Have one offer paid twice',
     method: 'A second leaf, made for a quote that the first has paid',
     expected: deny('quote_spent'),
@@ -22,7 +21,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q17b',
-    layer: 'request',
     goal: 'Have one offer paid from two people’s money',
     method:
       'The same quote from a leaf of another run, and re-signed by its issuer under the same jti',
@@ -41,7 +39,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q18',
-    layer: 'request',
     goal: 'Pay one shop for another’s offer',
     method: 'A leaf for shop A, made for the digest of shop B’s quote',
     expected: deny('capability'),
@@ -54,7 +51,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q18b',
-    layer: 'request',
     goal: 'Speak for another shop',
     method: 'A quote in shop B’s name, signed by shop A’s key under B’s key id',
     expected: deny('quote_invalid'),
@@ -67,7 +63,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q19',
-    layer: 'request',
     goal: 'Pay an old price',
     method: 'A quote that expired one second ago; the leaf is still good',
     expected: deny('quote_expired'),
@@ -80,7 +75,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q19b',
-    layer: 'request',
     goal: 'Have an offer outlive its shop’s clock',
     method: 'A quote that is dated an hour ahead',
     expected: deny('quote_invalid'),
@@ -92,7 +86,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q20',
-    layer: 'request',
     goal: 'Be paid more than the leaf was given',
     method: 'A quote of one minor unit above its leaf’s ceiling',
     expected: deny('capability'),
@@ -106,7 +99,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q20b',
-    layer: 'request',
     goal: 'Hide a difference between lines and total',
     method: 'A signed quote whose lines add up to less than its amount',
     expected: deny('quote_invalid'),
@@ -118,7 +110,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q21',
-    layer: 'request',
     goal: 'Pay in a currency that was never allowed',
     method: 'A signed quote in USD for a leaf in INR',
     expected: deny('capability'),
@@ -129,7 +120,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q28',
-    layer: 'request',
     goal: 'Have a quote verified under a key that comes with it',
     method: 'A quote with the attacker’s public key in its header, in a registered shop’s name',
     expected: deny('quote_invalid'),
@@ -150,7 +140,6 @@ export const QUOTE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q32',
-    layer: 'request',
     goal: 'Raise one’s own mandate',
     method: 'A mandate with its ceiling changed after it was signed',
     expected: { status: 400, code: 'mandate_rejected' },

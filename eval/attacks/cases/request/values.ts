@@ -162,7 +162,6 @@ export const VALUE_CASES: readonly AttackCase[] = [
   ...VALUES.map(
     (value): AttackCase => ({
       id: value.id,
-      layer: 'request',
       goal: value.goal,
       method: value.method,
       expected: REFUSED,
@@ -171,7 +170,6 @@ export const VALUE_CASES: readonly AttackCase[] = [
   ),
   {
     id: 'Q11b',
-    layer: 'request',
     goal: 'Find out who is a payee for nothing, by comparing answers',
     method: 'Quotes over zero to a payee, to one of others, and to nobody',
     expected: REFUSED,
@@ -198,7 +196,6 @@ export const VALUE_CASES: readonly AttackCase[] = [
   },
   {
     id: 'Q23b',
-    layer: 'request',
     goal: 'Have two readers see two payees in one quote',
     method: 'A quote, really signed, that names its payee twice',
     expected: REFUSED,

@@ -65,7 +65,6 @@ function remint(bench: Bench, claims: readonly BlockClaims[], rootKey: World['ro
 export const CHAIN_CASES: readonly AttackCase[] = [
   {
     id: 'T01',
-    layer: 'token',
     goal: 'Spend with a chain of one’s own that says what an honest one says',
     method: 'The same claims signed under the attacker’s root key, which borrows the real key’s id',
     expected: REFUSED,
@@ -78,7 +77,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T02',
-    layer: 'token',
     goal: 'Bring the wider parent back',
     method: 'The last block is cut off and the old proof kept, signed for by the leaf’s own key',
     expected: REFUSED,
@@ -87,7 +85,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T03',
-    layer: 'token',
     goal: 'Lose the block that limits the payees',
     method: 'One middle block is taken out',
     expected: REFUSED,
@@ -98,7 +95,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T04',
-    layer: 'token',
     goal: 'Have a later limit read as an earlier one',
     method: 'Two blocks change places',
     expected: REFUSED,
@@ -109,7 +105,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T11',
-    layer: 'token',
     goal: 'Have a signature checked by another algorithm',
     method: 'An Ed25519 key inside the token is labelled P-256: of the next signer, of the holder',
     expected: REFUSED,
@@ -139,7 +134,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T12',
-    layer: 'token',
     goal: 'Fall back to an older signature format that binds less',
     method: 'The later block claims format 0 where we mint format 1',
     expected: REFUSED,
@@ -150,7 +144,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T13',
-    layer: 'token',
     goal: 'Exhaust the verifier with size',
     method: '18 blocks, then one character more than a token may have, then five megabytes',
     expected: { status: 401, code: 'too_large' },
@@ -171,7 +164,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T18',
-    layer: 'token',
     goal: 'Use a root key that is no longer in force',
     method:
       'The key is rotated; once its grace is over, an honest token of it and a chain by its stolen private half',
@@ -191,7 +183,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T19',
-    layer: 'token',
     goal: 'Have the verifier fall back to its default key',
     method: 'An honest token that names an unknown root key id',
     expected: { status: 401, code: 'root_unknown' },
@@ -201,7 +192,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T21',
-    layer: 'token',
     goal: 'Add a block that nobody was asked to sign',
     method:
       'A block of the right grammar, signed by a key that the block before it does not declare',
@@ -217,7 +207,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T21b',
-    layer: 'token',
     goal: 'Have one key stand for two places of the chain',
     method: 'A planner gives its child its own key',
     expected: { status: 401, code: 'signer' },
@@ -232,7 +221,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T21c',
-    layer: 'token',
     goal: 'Bring a person’s approval along',
     method: 'A block that says “approved by human”, signed by a key that nobody declared',
     expected: { status: 401, code: 'grammar' },
@@ -247,7 +235,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T21d',
-    layer: 'token',
     goal: 'Delegate without being the holder',
     method:
       'A thief of an open token appends a good leaf as stock Biscuit lets anybody: first-party',
@@ -264,7 +251,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T30',
-    layer: 'token',
     goal: 'Extend a token that was closed',
     method: 'A sealed leaf’s holder signs one more, behind the old final signature or a new secret',
     expected: REFUSED,
@@ -281,7 +267,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T35b',
-    layer: 'token',
     goal: 'Be let in by a token that says nothing',
     method: 'A first block without a fact or a check, under the attacker’s key and the real one',
     expected: { status: 401, code: 'grammar' },
@@ -297,7 +282,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T38',
-    layer: 'token',
     goal: 'Dodge a register that is kept over a token’s text',
     method: 'The paid token again, in other base64 and with an unknown protobuf field behind it',
     expected: REFUSED,
@@ -315,7 +299,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T38b',
-    layer: 'token',
     goal: 'Have one leaf count as two',
     method: 'The parent appends the leaf’s signed claims again: same holder, new revocation id',
     expected: REFUSED,
@@ -328,7 +311,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T39',
-    layer: 'token',
     goal: 'Spend with a split that the ledger never saw',
     method: 'An honest planner’s leaf, minted and never registered',
     expected: REFUSED,
@@ -342,7 +324,6 @@ export const CHAIN_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T44',
-    layer: 'token',
     goal: 'Choose one’s own place in the tree',
     method: 'A child under a node id that the gateway never allotted to its parent',
     expected: { status: 403, code: 'token_invalid' },

@@ -15,7 +15,6 @@ const WIDENED = { status: 403, code: 'widened' } as const
 export const DEPTH_CASES: readonly AttackCase[] = [
   {
     id: 'T29',
-    layer: 'token',
     goal: 'Have the request’s word on depth believed',
     method: 'A body that says depth 1',
     expected: { status: 401, code: 'malformed' },
@@ -26,7 +25,6 @@ export const DEPTH_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T29b',
-    layer: 'token',
     goal: 'Delegate deeper than the mandate allows',
     method: 'A leaf at depth 3 where the mandate says 2',
     expected: { status: 403, code: 'depth' },
@@ -41,7 +39,6 @@ export const DEPTH_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T29c',
-    layer: 'token',
     goal: 'Pay from deeper than the mandate allows',
     method: 'The same leaf, put into the store past the gateway',
     expected: { status: 403, code: 'depth', verdict: 'deny' },
@@ -57,7 +54,6 @@ export const DEPTH_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T29d',
-    layer: 'token',
     goal: 'Have the request’s word on depth believed, where it is needed',
     method: 'A chain five deep where four are allowed, with headers that say 1',
     expected: { status: 403, code: 'depth', verdict: 'deny' },
@@ -79,7 +75,6 @@ export const DEPTH_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T40',
-    layer: 'token',
     goal: 'Give a child a payee that its planner may not pay',
     method: 'A block of the right grammar whose payees are not among its parent’s',
     expected: WIDENED,
@@ -87,7 +82,6 @@ export const DEPTH_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T41',
-    layer: 'token',
     goal: 'Outlive the parent',
     method: 'A block that expires an hour after the one above it',
     expected: WIDENED,
@@ -100,7 +94,6 @@ export const DEPTH_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T42',
-    layer: 'token',
     goal: 'Delegate from a node that may not',
     method: 'A looker that was left unsealed, with a child below it',
     expected: { status: 401, code: 'token_invalid' },
@@ -117,7 +110,6 @@ export const DEPTH_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T43',
-    layer: 'token',
     goal: 'Pay with a chain that widens',
     method: 'A leaf that outlives its planner, put into the store past the gateway',
     expected: { status: 403, code: 'widened', verdict: 'deny' },

@@ -188,7 +188,6 @@ const FORGERIES: readonly Forgery[] = [
 export const GRAMMAR_CASES: readonly AttackCase[] = FORGERIES.map(
   (forgery): AttackCase => ({
     id: forgery.id,
-    layer: 'token',
     goal: forgery.goal,
     method: forgery.method,
     expected: { status: 401, code: 'grammar' },

@@ -39,7 +39,6 @@ async function withoutFetching<T>(bench: Bench, act: (url: string) => Promise<T>
 export const HOLDER_CASES: readonly AttackCase[] = [
   {
     id: 'T16',
-    layer: 'token',
     goal: 'Pay with a token that has just expired',
     method: 'The leaf expired one second ago; mandate and quote are still good',
     expected: { status: 403, code: 'expired', verdict: 'deny' },
@@ -58,7 +57,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T17',
-    layer: 'token',
     goal: 'Bring expired authority back to life',
     method: 'The gateway’s clock is set back ten minutes',
     expected: { status: 503, code: 'unavailable' },
@@ -82,7 +80,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T17b',
-    layer: 'token',
     goal: 'Keep authority for later, past what was signed for',
     method: 'A mandate dated an hour ahead',
     expected: { status: 400, code: 'mandate_rejected' },
@@ -93,7 +90,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T20',
-    layer: 'token',
     goal: 'Have the verifier fetch a key of the attacker’s',
     method: 'A proof, well signed by that key, whose header names a URL for it, beside it or alone',
     expected: PROOF,
@@ -116,7 +112,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T20b',
-    layer: 'token',
     goal: 'Have the verifier fetch a shop’s key from the attacker',
     method: 'A quote in a shop’s name, signed by a key that its header names a URL for',
     expected: { status: 403, code: 'quote_invalid', verdict: 'deny' },
@@ -132,7 +127,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T24',
-    layer: 'token',
     goal: 'Use a one-shot leaf for a second payment',
     method: 'After paying its own quote the leaf presents another of the same shop and amount',
     expected: { status: 403, code: 'capability', verdict: 'deny' },
@@ -145,7 +139,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T25',
-    layer: 'token',
     goal: 'Spend a token that was found in a log',
     method: 'The whole token, with a proof by the thief’s own key',
     expected: PROOF,
@@ -153,7 +146,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T25b',
-    layer: 'token',
     goal: 'Use an old proof',
     method: 'A proof signed two minutes ago',
     expected: PROOF,
@@ -161,7 +153,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T25c',
-    layer: 'token',
     goal: 'Use a proof that was made for something else',
     method: 'The holder’s proof over another route',
     expected: PROOF,
@@ -169,7 +160,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T25d',
-    layer: 'token',
     goal: 'Use a proof that was made for another token of the same holder',
     method: 'The proof’s token hash is another’s',
     expected: PROOF,
@@ -177,7 +167,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T25e',
-    layer: 'token',
     goal: 'Keep a proof for later',
     method: 'A proof dated two minutes ahead',
     expected: PROOF,
@@ -185,7 +174,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T25f',
-    layer: 'token',
     goal: 'Use another holder’s good proof',
     method: 'Two leaves of one planner: the token of one, the proof of the other',
     expected: PROOF,
@@ -198,7 +186,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T10b',
-    layer: 'token',
     goal: 'Have a proof read in two ways',
     method: 'A holder’s proof that states its address twice, and one that states an amount',
     expected: PROOF,
@@ -218,7 +205,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T26',
-    layer: 'token',
     goal: 'Use a captured proof for another body',
     method: 'The proof of a payment that went through, sent again with another quote',
     expected: { status: 401, code: 'proof_replayed' },
@@ -231,7 +217,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T26b',
-    layer: 'token',
     goal: 'Learn the answer to somebody else’s payment',
     method: 'The same request again, byte for byte',
     expected: { status: 401, code: 'proof_replayed' },
@@ -244,7 +229,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T27',
-    layer: 'token',
     goal: 'Pay although somebody above was revoked',
     method: 'The planner in the middle was revoked an hour ago; the leaf itself is untouched',
     expected: { status: 403, code: 'revoked', verdict: 'deny' },
@@ -264,7 +248,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T32',
-    layer: 'token',
     goal: 'Use one run’s token in another run',
     method: 'A planner of run A reads run B, closes its root, and registers a child there',
     expected: { status: 404, code: 'not_found' },
@@ -282,7 +265,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T33',
-    layer: 'token',
     goal: 'Pay with a token that may only search',
     method: 'A looker posts a payment',
     expected: { status: 403, code: 'not_a_leaf', verdict: 'deny' },
@@ -295,7 +277,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T33b',
-    layer: 'token',
     goal: 'Pay with a token that may only split',
     method: 'A planner with money enough posts a payment',
     expected: { status: 403, code: 'not_a_leaf', verdict: 'deny' },
@@ -307,7 +288,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T34',
-    layer: 'token',
     goal: 'Have two parts of the server read two different tokens',
     method: 'Another token in the body or a header of another name; then two proofs, two tokens',
     expected: { status: 401, code: 'ambiguous' },
@@ -327,7 +307,6 @@ export const HOLDER_CASES: readonly AttackCase[] = [
   },
   {
     id: 'T35',
-    layer: 'token',
     goal: 'Be let in without a token',
     method: 'No Authorization header, an empty one, another scheme, and a token that is empty',
     expected: { status: 401, code: 'malformed' },
