@@ -49,6 +49,22 @@ interface Extra {
   readonly depth?: number
   readonly rootKeyId?: number
   readonly rootKey?: number
+  /** The usual root key is older, and this is the second from which it is refused; key 202 signs as id 8. */
+  readonly retiresAt?: number
+  /** What is asked for; otherwise nothing is asked of the engine. */
+  readonly facts?: object
+}
+
+const jwkOf = (n: number) => ({ kty: 'OKP', crv: 'Ed25519', x: holderOf(n) }) as const
+
+const ringOf = (retiresAt?: number): object[] =>
+  retiresAt === undefined
+    ? [{ id: fix.ROOT_ID, jwk: jwkOf(200) }]
+    : [{ id: 8, jwk: jwkOf(202) }, { id: fix.ROOT_ID, jwk: jwkOf(200), retiresAt }]
+
+function expectedOf(code: string, chain: readonly BlockClaims[], facts?: object): object {
+  const told = facts && (code === 'ok' || code === 'capability') ? { authorised: code === 'ok' } : {}
+  return code === 'ok' ? { ok: true, ...told, chain } : { ok: false, code, ...told }
 }
 
 const vectors: object[] = []
@@ -57,20 +73,24 @@ function add(title: string, shows: string, code: string, blocks: readonly Block[
   const token = extra.token?.(made.token) ?? made.token
   const by = keyOf(extra.by ?? blocks.length)
   const claims = { htm: 'POST', htu: URL_PAY, iat: NOW, jti: 'vector-proof-0001', ath: sha256(token), ...extra.proof }
-  const x = holderOf(extra.by ?? blocks.length)
-  const proof = signJws({ typ: 'dpop+jwt', key: by, jwk: { kty: 'OKP', crv: 'Ed25519', x }, claims })
+  const proof = signJws({ typ: 'dpop+jwt', key: by, jwk: jwkOf(extra.by ?? blocks.length), claims })
   vectors.push({
     title,
     shows,
     keys: 'test keys: every secret is one byte repeated 32 times',
-    rootKeys: [{ id: fix.ROOT_ID, jwk: { kty: 'OKP', crv: 'Ed25519', x: holderOf(200) } }],
+    rootKeys: ringOf(extra.retiresAt),
     token,
-    request: { method: 'POST', url: URL_PAY, now: extra.now ?? NOW },
+    request: {
+      method: 'POST',
+      url: URL_PAY,
+      now: extra.now ?? NOW,
+      ...(extra.facts && { facts: extra.facts }),
+    },
     ...(extra.noProof ? {} : { proof }),
     seenProofs: extra.seen ? ['vector-proof-0001'] : [],
     recorded: extra.recorded ?? made.revocationIds,
     depth: extra.depth ?? 16,
-    expected: code === 'ok' ? { ok: true, chain: blocks.map((b) => b.claims) } : { ok: false, code },
+    expected: expectedOf(code, blocks.map((b) => b.claims), extra.facts),
   })
 }
 
@@ -130,6 +150,36 @@ add('proof 3 seconds ahead', 'too early by one', 'proof_invalid', leaf(), { now:
 const bad: [string, Record<string, unknown>][] = [['method', { htm: 'GET' }], ['url', { htu: `${URL_PAY}/` }], ['token hash', { ath: sha256('x') }], ['short jti', { jti: 'a'.repeat(15) }], ['claim more', { exp: NOW + 9 }]]
 for (const [what, proof] of bad) add(`proof: ${what}`, 'signed, and not for this', 'proof_invalid', leaf(), { proof })
 add('proof seen before', 'good once', 'proof_replayed', leaf(), { seen: true })
+
+add('root key one second before its end', 'the last second in force', 'ok', leaf(), { retiresAt: NOW + 1 })
+add('root key at its end', 'refused from that second on', 'root_unknown', leaf(), { retiresAt: NOW })
+add('root key one second after its end', 'as unknown as one that never was', 'root_unknown', leaf(), { retiresAt: NOW - 1 })
+add('proof made before the root key’s end', 'the second of the request counts', 'root_unknown', leaf(), { retiresAt: NOW + 5, now: NOW + 5 })
+add('root key that followed a retired one', 'its tokens are not touched', 'ok', leaf(), { retiresAt: NOW - 1, rootKeyId: 8, rootKey: 202 })
+add('retired root key under the id that followed', 'no other key is tried', 'token_invalid', leaf(), { retiresAt: NOW - 1, rootKeyId: 8 })
+add('new root key under an id in its grace', 'no other key is tried', 'token_invalid', leaf(), { retiresAt: NOW + 60, rootKey: 202 })
+
+const pay = { operation: 'pay', amount: 250, currency: 'INR', payee: 'acme', quote: fix.QUOTE }
+const { quote: _quote, ...unquoted } = pay
+const asked = (title: string, shows: string, code: string, facts: object, blocks = leaf(), extra: Extra = {}) =>
+  add(`asks: ${title}`, shows, code, blocks, { ...extra, facts })
+asked('all of the ceiling', 'equal is within', 'ok', pay)
+asked('one unit', 'the least that a leaf pays', 'ok', { ...pay, amount: 1 })
+asked('one unit more than the ceiling', 'a unit too much', 'capability', { ...pay, amount: 251 })
+asked('nothing', 'a leaf pays at least 1', 'capability', { ...pay, amount: 0 })
+asked('a negative amount', 'less than the ceiling, and still refused', 'capability', { ...pay, amount: -1 })
+asked('another currency', 'the number alone is nothing', 'capability', { ...pay, currency: 'JPY' })
+asked('a payee of the root alone', 'the leaf has fewer', 'capability', { ...pay, payee: 'globex' })
+asked('another quote', 'one quote only', 'capability', { ...pay, quote: sha256('another quote') })
+asked('no quote', 'what is not stated is not permitted', 'capability', unquoted)
+asked('a search of a leaf', 'a leaf pays only', 'capability', { ...pay, operation: 'search' })
+asked('a payment of a looker', 'a looker searches only', 'capability', { ...unquoted, amount: 0 }, [root, { claims: fix.lookerClaims(1) }])
+asked('a search of a looker', 'for nothing', 'ok', { ...unquoted, operation: 'search', amount: 0 }, [root, { claims: fix.lookerClaims(1) }])
+asked('at depth 16', 'every block is asked', 'ok', pay, deep(16))
+const short = leaf({ expiresAtSeconds: later(NOW, 5) })
+asked('the second before the end', 'in time', 'ok', pay, short, { now: NOW + 4 })
+asked('a second after the end', 'too late', 'capability', pay, short, { now: NOW + 6 })
+asked('more, with a chain that widens', 'the chain is refused first', 'widened', { ...pay, amount: 1_001 }, leaf({ ceiling: minor(1_001) }))
 
 /** File names and texts, in order. */
 export const files = (): readonly (readonly [string, string])[] =>
