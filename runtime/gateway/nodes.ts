@@ -134,9 +134,6 @@ export async function closeNode(
   if (!identified.ok) return unauthenticated(gate, identified.code)
   const { caller } = identified
   const { attempt, trial, node, snapshot } = caller
-  const record = await gate.ledger.node(target)
-  const isBelow = record?.run === run && record.path.includes(node.node)
-  if (snapshot.run.id !== run || !isBelow) return NOT_FOUND
   const payees = node.payees.slice(0, 1)
   const facts = await withPermission(gate, caller, { operation: 'delegate', amount: ZERO, payees })
   const denial = trial.judge('monitor', attempt, facts)
@@ -144,6 +141,10 @@ export async function closeNode(
   const data = { act: 'close', child: target }
   const isFresh = await spendProof(gate, caller, { stream: node.node, type: 'planned', data })
   if (!isFresh) return unauthenticated(gate, 'proof_replayed')
+  // Only now: what is not there yet may be there when the same request is sent again.
+  const record = await gate.ledger.node(target)
+  const isBelow = record?.run === run && record.path.includes(node.node)
+  if (snapshot.run.id !== run || !isBelow) return NOT_FOUND
   const closed = await closeSubtree(gate.ledger, target, node.node, gate.clock)
   if (!closed.ok) throw unexpected('close', closed.code)
   await finishIfClosed(gate, run)
