@@ -48,10 +48,10 @@ export const LIMITS = {
   engineQueue: 256,
   /** Of these, those of one holder: a search of 32 payees twice over. */
   engineQueueOfOne: 64,
-  /** Verifications before a worker is replaced (it leaks about 80 KB each at depth 4). */
-  engineRecycleCount: 2_000,
-  /** Worker memory before it is replaced. */
-  engineRecycleBytes: 256 * 1024 * 1024,
+  /** Verifications before a worker is replaced, whatever it looks like. */
+  engineRecycleCount: 10_000,
+  /** Worker memory before it is replaced; a worker that works takes some 20 MiB of it and no more with time. */
+  engineRecycleBytes: 64 * 1024 * 1024,
   /** One call to a monitor. */
   monitorMs: 5_000,
   /** One call to a rail. */

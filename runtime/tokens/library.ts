@@ -8,28 +8,36 @@ export type Biscuit = typeof BiscuitModule
 
 const BANNER = 'biscuit-wasm loading'
 
-/** Imports the library. It prints a line through the console as it starts; that line, and no other, is dropped. */
+/**
+ * Imports the library. It prints a line through the console as it starts; that line, and no other, is dropped. It frees
+ * what its objects hold when they are collected, at any time and by address: it is kept from that, because the address
+ * may mean something else by then (`rewind.ts`). Whoever makes an object frees it.
+ */
 export async function loadBiscuit(): Promise<Biscuit> {
-  const { console: host } = globalThis
+  const { console: host, FinalizationRegistry: registry } = globalThis
   const log = host.log
   host.log = (...line: unknown[]) => {
     if (line.length !== 1 || line[0] !== BANNER) log.apply(host, line)
   }
+  Reflect.deleteProperty(globalThis, 'FinalizationRegistry')
   try {
     return await import('@biscuit-auth/biscuit-wasm')
   } finally {
     host.log = log
+    globalThis.FinalizationRegistry = registry
   }
 }
 
-/** The size of the library's own memory, which its package does not export: read from the instance that it loaded. */
-export async function libraryMemory(): Promise<() => number> {
+/** The library's own memory; `buffer` is another one whenever it has grown. */
+export interface LibraryMemory {
+  readonly buffer: ArrayBuffer
+}
+
+/** Its package does not export it, so it is taken from the instance that was loaded. */
+export async function libraryMemory(): Promise<LibraryMemory> {
   const entry = import.meta.resolve('@biscuit-auth/biscuit-wasm')
-  const instance: { memory: { buffer: ArrayBuffer } } = await import(
-    new URL('./biscuit_bg.wasm', entry).href
-  )
-  const { memory } = instance
-  return () => memory.buffer.byteLength
+  const instance: { memory: LibraryMemory } = await import(new URL('./biscuit_bg.wasm', entry).href)
+  return instance.memory
 }
 
 /**

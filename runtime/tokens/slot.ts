@@ -10,8 +10,8 @@ export interface SlotEvents {
   ready(slot: Slot): void
   /** The task given last has an outcome. */
   done(slot: Slot, outcome: Outcome): void
-  /** The thread has ended, by `end` or by itself; told once. */
-  died(slot: Slot): void
+  /** The thread has ended, by `end` or by itself, and why where it said so; told once. */
+  died(slot: Slot, cause?: unknown): void
 }
 
 export interface SlotOptions {
@@ -56,8 +56,8 @@ export class Slot {
       clearTimeout(boot)
       this.#hear(message)
     })
-    this.#worker.on('error', () => this.end())
-    this.#worker.on('messageerror', () => this.end())
+    this.#worker.on('error', (cause) => this.end(cause))
+    this.#worker.on('messageerror', (cause) => this.end(cause))
     this.#worker.on('exit', () => {
       clearTimeout(boot)
       this.#die()
@@ -85,10 +85,10 @@ export class Slot {
     }
   }
 
-  #die(): void {
+  #die(cause?: unknown): void {
     if (this.state === 'dead') return
     this.state = 'dead'
-    this.#events.died(this)
+    this.#events.died(this, cause)
   }
 
   give(task: Task, now: Seconds): void {
@@ -98,8 +98,8 @@ export class Slot {
   }
 
   /** Ends the thread whatever it is doing; resolves when it is gone. */
-  async end(): Promise<void> {
-    this.#die()
+  async end(cause?: unknown): Promise<void> {
+    this.#die(cause)
     await this.#worker.terminate()
   }
 }

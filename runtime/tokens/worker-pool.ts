@@ -155,7 +155,7 @@ export class WorkerPool {
     const events: SlotEvents = {
       ready: (slot) => this.#ready(slot),
       done: (slot, outcome) => this.#done(slot, outcome),
-      died: (slot) => this.#died(slot),
+      died: (slot, cause) => this.#died(slot, cause),
     }
     this.#slots.add(new Slot({ url, setup, bootMs: limits.bootMs, replaces }, events))
   }
@@ -200,12 +200,15 @@ export class WorkerPool {
     this.#dispatch()
   }
 
-  /** The library leaks with every call, so a worker that has done enough gets a successor while it still serves. */
+  /**
+   * A worker that has done enough gets a successor while it still serves. They come one at a time: workers of one age
+   * wear out together, and a start takes as much of a core as hundreds of calls.
+   */
   #wear(slot: Slot): void {
     const { recycleCount, recycleBytes } = this.#options.limits
     const used = Math.max(slot.served / recycleCount, slot.memoryBytes / recycleBytes)
     if (used >= WORN_OUT) this.#retire(slot)
-    else if (used >= 1 && !slot.worn) {
+    else if (used >= 1 && !slot.worn && [...this.#slots].every((each) => each.booted)) {
       slot.worn = true
       this.#boot(slot)
     }
@@ -216,7 +219,7 @@ export class WorkerPool {
     void slot.end()
   }
 
-  #died(slot: Slot): void {
+  #died(slot: Slot, cause: unknown): void {
     this.#slots.delete(slot)
     const job = this.#take(slot)
     if (this.#closed) return
@@ -226,7 +229,7 @@ export class WorkerPool {
     }
     for (const each of this.#slots) if (each.replaces === slot) each.replaces = undefined
     if (slot.booted) this.#refill()
-    else this.#bootFailed(slot)
+    else this.#bootFailed(slot, cause)
   }
 
   /** Successors do not count: they take a place that is still filled. */
@@ -235,10 +238,11 @@ export class WorkerPool {
     for (; !this.#closed && places < this.#options.size; places += 1) this.#boot()
   }
 
-  #bootFailed({ replaces }: Slot): void {
+  #bootFailed({ replaces }: Slot, cause: unknown): void {
     this.#failedBoots += 1
     if (this.#starting && this.#failedBoots >= BOOT_ATTEMPTS) {
-      this.#starting.reject(new Fault('engine_failed', 'no token worker could be started'))
+      const message = 'no token worker could be started'
+      this.#starting.reject(new Fault('engine_failed', message, { cause }))
       this.#starting = undefined
       void this.close()
       return

@@ -6,7 +6,7 @@ import { getHeapStatistics } from 'node:v8'
 import { parentPort } from 'node:worker_threads'
 import { libraryMemory, loadBiscuit } from './library.ts'
 import type { FromWorker, Setup, ToWorker } from './messages.ts'
-import { createReserve, type Reserve } from './reserve.ts'
+import { createRewind, type Rewind } from './rewind.ts'
 import { createEngine, type Engine, outcomeOf } from './tasks.ts'
 
 const port = parentPort
@@ -15,19 +15,21 @@ const tell = (message: FromWorker): void => port.postMessage(message)
 
 interface Running {
   readonly engine: Engine
-  readonly reserve: Reserve
+  readonly rewind: Rewind
   readonly memoryBytes: () => number
 }
 
 async function start(setup: Setup): Promise<Running> {
-  const engine = createEngine(await loadBiscuit(), setup)
-  const libraryBytes = await libraryMemory()
-  const reserve = createReserve(engine.biscuit, libraryBytes)
-  reserve.refill()
+  const biscuit = await loadBiscuit()
+  const memory = await libraryMemory()
+  const rewind = createRewind(biscuit, memory)
+  const engine = createEngine(biscuit, setup)
+  // Warming up has used most of the room.
+  rewind.rewind()
   return {
     engine,
-    reserve,
-    memoryBytes: () => getHeapStatistics().used_heap_size + libraryBytes(),
+    rewind,
+    memoryBytes: () => getHeapStatistics().used_heap_size + memory.buffer.byteLength,
   }
 }
 
@@ -38,9 +40,9 @@ port.on('message', async (message: ToWorker) => {
     running = await start(message)
     tell({ kind: 'ready' })
   } else if (running !== undefined) {
-    const { engine, reserve, memoryBytes } = running
+    const { engine, rewind, memoryBytes } = running
     const outcome = outcomeOf(engine, message.task, message.now)
     tell({ kind: 'done', id: message.id, outcome, memoryBytes: memoryBytes() })
-    reserve.refill()
+    rewind.rewindIfLow()
   }
 })

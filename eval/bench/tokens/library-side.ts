@@ -9,8 +9,8 @@ import {
   libraryMemory,
   loadBiscuit,
 } from '../../../runtime/tokens/library.ts'
-import { createReserve } from '../../../runtime/tokens/reserve.ts'
 import { REQUEST, ROOT_PUBLIC } from './chains.ts'
+import { createReserve } from './reserve.ts'
 
 export interface LibraryAlone {
   readonly biscuit: Biscuit
@@ -44,7 +44,8 @@ const LIMITS = { max_facts: 1_000, max_iterations: 100, max_time_micro: 20_000 }
 
 export async function loadLibraryAlone(): Promise<LibraryAlone> {
   const biscuit = await loadBiscuit()
-  const memoryBytes = await libraryMemory()
+  const memory = await libraryMemory()
+  const memoryBytes = () => memory.buffer.byteLength
   const reserve = createReserve(biscuit, memoryBytes)
   const root = biscuit.PublicKey.fromBytes(ROOT_PUBLIC, biscuit.SignatureAlgorithm.Ed25519)
   return {

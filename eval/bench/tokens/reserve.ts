@@ -3,7 +3,7 @@
  * runs a full collection for nearly every such step because the whole memory counts again: that tripled the cost of a
  * call. A block that is asked for and given back at once makes one step of a hundred.
  */
-import type { Biscuit } from './library.ts'
+import type { Biscuit } from '../../../runtime/tokens/library.ts'
 
 /** About a hundred authorisations at depth 4. */
 const STEP_BYTES = 8 * 1024 * 1024
