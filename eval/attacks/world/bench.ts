@@ -132,30 +132,30 @@ export class Bench {
     return verdict.token
   }
 
-  /** Claims of a next child below `parent`: a leaf for a quote, or whatever is asked for. */
-  childClaims(parent: Held, changes: ChildChanges = {}): BlockClaims & { holderKey: KeyObject } {
+  /** Mints a next child as an honest planner would; nobody has recorded it yet. */
+  mint(parent: Held, changes: ChildChanges = {}): Held {
     const index = this.#children.get(parent.claims.node) ?? 0
     this.#children.set(parent.claims.node, index + 1)
-    const holderKey = newKey()
+    const holder = newKey()
     const { ceiling = parent.claims.ceiling, ...rest } = changes
-    return {
+    const claims: BlockClaims = {
       node: allottedNodeIdOf(parent.claims.node, index),
       kind: 'planner',
       currency: parent.claims.currency,
       ceiling: ceiling as BlockClaims['ceiling'],
-      holder: rawPublicKey(holderKey),
+      holder: rawPublicKey(holder),
       expiresAtSeconds: parent.claims.expiresAtSeconds,
       payees: parent.claims.payees,
       ...rest,
-      holderKey,
     }
+    const { token } = appendClaims(parent.token, { holder: parent.holder, claims })
+    return { run: parent.run, token, holder, claims }
   }
 
-  /** Mints a child as an honest planner would; nobody has recorded it yet. */
-  mint(parent: Held, changes: ChildChanges = {}): Held {
-    const { holderKey, ...claims } = this.childClaims(parent, changes)
-    const { token } = appendClaims(parent.token, { holder: parent.holder, claims })
-    return { run: parent.run, token, holder: holderKey, claims }
+  /** A leaf for a fresh quote that nobody has recorded yet. */
+  mintLeaf(parent: Held, changes: QuoteChanges = {}): { quote: string; leaf: Held } {
+    const quote = this.quote(changes)
+    return { quote, leaf: this.mint(parent, this.leafClaims(quote, changes)) }
   }
 
   /** Asks the gateway to record a child that `parent` minted. */
@@ -211,7 +211,7 @@ export class Bench {
   }
 
   /** What a leaf for this quote says, by default exactly what the quote needs. */
-  leafClaims(quote: string, { shop = this.shop, amount = 1_000 }: QuoteChanges): ChildChanges {
+  leafClaims(quote: string, { shop = this.shop, amount = 1_000 }: QuoteChanges = {}): ChildChanges {
     return { kind: 'leaf', ceiling: amount, payees: [shop.id], quote: sha256(quote) }
   }
 
@@ -240,8 +240,13 @@ export class Bench {
   /** A fresh run with one leaf for one quote: where most cases begin. */
   async purchase(changes: QuoteChanges & { mandate?: MandateChanges } = {}) {
     const root = await this.run(changes.mandate)
+    return { root, ...(await this.purchaseIn(root, changes)) }
+  }
+
+  /** One more leaf for one more quote, below a planner that there is. */
+  async purchaseIn(parent: Held, changes: QuoteChanges = {}) {
     const quote = this.quote(changes)
-    return { root, quote, leaf: await this.leaf(root, quote, changes) }
+    return { quote, leaf: await this.leaf(parent, quote, changes) }
   }
 
   /** What a settled payment of a quote looks like on the rail. */

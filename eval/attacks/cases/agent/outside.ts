@@ -25,8 +25,7 @@ export const OUTSIDE_CASES: readonly AttackCase[] = [
     run: async (bench) => {
       const { stranger } = bench.world
       const root = await bench.run()
-      const quote = bench.quote({ shop: stranger })
-      const leaf = bench.mint(root, bench.leafClaims(quote, { shop: stranger }))
+      const { leaf } = bench.mintLeaf(root, { shop: stranger })
       return bench.seen(await bench.register(root, leaf.token))
     },
   },
@@ -205,8 +204,7 @@ export const OUTSIDE_CASES: readonly AttackCase[] = [
     run: async (bench) => {
       const { stranger } = bench.world
       const root = await bench.run()
-      const one = { shop: stranger, amount: 1 }
-      const leaf = bench.mint(root, bench.leafClaims(bench.quote(one), one))
+      const { leaf } = bench.mintLeaf(root, { shop: stranger, amount: 1 })
       return bench.seen(await bench.register(root, leaf.token))
     },
   },

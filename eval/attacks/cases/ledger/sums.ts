@@ -43,10 +43,7 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     expected: { status: 403, code: 'insufficient' },
     run: async (bench) => {
       const root = await bench.run({ ceiling: 10_000 })
-      const wanted = Array.from({ length: 20 }, () => {
-        const quote = bench.quote()
-        return { quote, leaf: bench.mint(root, bench.leafClaims(quote, {})) }
-      })
+      const wanted = Array.from({ length: 20 }, () => bench.mintLeaf(root))
       const registered = await Promise.all(
         wanted.map(({ leaf }) => bench.register(root, leaf.token)),
       )
@@ -71,7 +68,7 @@ export const LEDGER_CASES: readonly AttackCase[] = [
         bench.must(await bench.pay(await bench.leaf(root, quote), quote), 200)
         moves.push(bench.move())
       }
-      const leaf = bench.mint(root, bench.leafClaims(bench.quote(), {}))
+      const { leaf } = bench.mintLeaf(root)
       return bench.seen(await bench.register(root, leaf.token), moves)
     },
   },
@@ -101,8 +98,7 @@ export const LEDGER_CASES: readonly AttackCase[] = [
         bench.claim(count(opened, 201) === 10 && count(closed, 200) === 10, 'expected ten and ten')
       }
       const all = { amount: 100_000 }
-      const quote = bench.quote(all)
-      const leaf = await bench.leaf(root, quote, all)
+      const { quote, leaf } = await bench.purchaseIn(root, all)
       return bench.seen(await bench.pay(leaf, quote), [bench.move(all)])
     },
   },
@@ -116,9 +112,8 @@ export const LEDGER_CASES: readonly AttackCase[] = [
       const window = { zone: 'Pacific/Kiritimati', perDay: 1_500 }
       const { root, quote, leaf } = await bench.purchase({ mandate: { window } })
       bench.must(await bench.pay(leaf, quote), 200)
-      const second = bench.quote()
-      const other = await bench.leaf(root, second)
-      return bench.seen(await bench.pay(other, second), [bench.move()])
+      const next = await bench.purchaseIn(root)
+      return bench.seen(await bench.pay(next.leaf, next.quote), [bench.move()])
     },
   },
   {
@@ -131,12 +126,11 @@ export const LEDGER_CASES: readonly AttackCase[] = [
       const window = { zone: 'UTC', perDay: 1_000 }
       const { root, quote, leaf } = await bench.purchase({ mandate: { window } })
       bench.must(await bench.pay(leaf, quote), 200)
-      const second = bench.quote({ amount: 900 })
-      const other = await bench.leaf(root, second, { amount: 900 })
-      const proof = bench.proof(other, { path: '/payments' })
+      const next = await bench.purchaseIn(root, { amount: 900 })
+      const proof = bench.proof(next.leaf, { path: '/payments' })
       bench.world.pushClock(-2 * 24 * 3_600_000)
       try {
-        const answer = await bench.pay(other, second, { headers: [['DPoP', proof]] })
+        const answer = await bench.pay(next.leaf, next.quote, { headers: [['DPoP', proof]] })
         return bench.seen(answer, [bench.move()])
       } finally {
         bench.world.pushClock(2 * 24 * 3_600_000)
@@ -151,12 +145,11 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     run: async (bench) => {
       const mandate = { approvalAbove: 500, window: { zone: 'Asia/Kolkata', perDay: 1_500 } }
       const { root, quote, leaf } = await bench.purchase({ mandate })
-      const second = bench.quote()
-      const other = await bench.leaf(root, second)
+      const next = await bench.purchaseIn(root)
       await approve(bench, await holdOf(bench, leaf, quote))
-      await approve(bench, await holdOf(bench, other, second))
+      await approve(bench, await holdOf(bench, next.leaf, next.quote))
       bench.must(await bench.pay(leaf, quote), 200)
-      return bench.seen(await bench.pay(other, second), [bench.move()])
+      return bench.seen(await bench.pay(next.leaf, next.quote), [bench.move()])
     },
   },
   {
@@ -179,8 +172,7 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     guards: 'funds',
     run: async (bench) => {
       const root = await bench.run()
-      const quote = bench.quote()
-      const leaf = bench.mint(root, bench.leafClaims(quote, {}))
+      const { quote, leaf } = bench.mintLeaf(root)
       await bench.smuggle(root, leaf, { ceiling: 400 })
       return bench.seen(await bench.pay(leaf, quote))
     },
@@ -192,7 +184,7 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     expected: { status: 403, code: 'grammar' },
     run: async (bench) => {
       const root = await bench.run()
-      const { holderKey: _, ...claims } = bench.childClaims(root)
+      const { claims } = bench.mint(root)
       const payload = await compile(blockText({ ...claims, ceiling: -50_000 }))
       const { token } = append(root.token, { holder: root.holder, payload, sealed: false })
       const seen = bench.seen(await bench.register(root, token, 5))
@@ -281,9 +273,8 @@ export const LEDGER_CASES: readonly AttackCase[] = [
     expected: { status: 503, code: 'unavailable' },
     run: async (bench) => {
       const root = await bench.run({ ceiling: 1_000 })
-      const quote = bench.quote()
-      const first = await bench.leaf(root, quote)
-      bench.must(await bench.pay(first, quote), 200)
+      const first = await bench.purchaseIn(root)
+      bench.must(await bench.pay(first.leaf, first.quote), 200)
       const shift = (amount: number) =>
         bench.world.editStore(
           'UPDATE accounts SET allotted = allotted - ?, available = available + ? WHERE node = ?',
@@ -293,8 +284,8 @@ export const LEDGER_CASES: readonly AttackCase[] = [
         )
       shift(1_000)
       try {
-        const second = bench.mint(root, bench.leafClaims(bench.quote(), {}))
-        return bench.seen(await bench.register(root, second.token), [bench.move()])
+        const { leaf } = bench.mintLeaf(root)
+        return bench.seen(await bench.register(root, leaf.token), [bench.move()])
       } finally {
         shift(-1_000)
       }

@@ -94,10 +94,9 @@ export const LEGIT_CASES: readonly AttackCase[] = [
       const call = { path: '/payments' }
       const ahead = bench.proof(leaf, call, at(2))
       bench.must(await bench.pay(leaf, quote, { headers: [['DPoP', ahead]] }), 200)
-      const other = bench.quote()
-      const next = await bench.leaf(root, other)
-      const behind = bench.proof(next, call, at(-2))
-      const answer = await bench.pay(next, other, { headers: [['DPoP', behind]] })
+      const next = await bench.purchaseIn(root)
+      const behind = bench.proof(next.leaf, call, at(-2))
+      const answer = await bench.pay(next.leaf, next.quote, { headers: [['DPoP', behind]] })
       return bench.seen(answer, [bench.move(), bench.move()])
     },
   },

@@ -103,9 +103,8 @@ export const MONITOR_CASES: readonly AttackCase[] = [
       const { root, quote, leaf } = await bench.purchase(asking('FINE'))
       const { calls } = monitorOf(bench)
       bench.must(await bench.pay(leaf, quote), 200)
-      const other = bench.quote(asking('M-OBJECT'))
-      const next = await bench.leaf(root, other)
-      const seen = bench.seen(await bench.pay(next, other), [bench.move()])
+      const next = await bench.purchaseIn(root, asking('M-OBJECT'))
+      const seen = bench.seen(await bench.pay(next.leaf, next.quote), [bench.move()])
       bench.claim(monitorOf(bench).calls === calls + 2, 'expected a fresh call for each payment')
       return seen
     },
@@ -153,9 +152,8 @@ export const MONITOR_CASES: readonly AttackCase[] = [
       const { root, quote, leaf } = await bench.purchase(asking('M-DOWN'))
       await approve(bench, await holdOf(bench, leaf, quote))
       bench.must(await bench.pay(leaf, quote), 200)
-      const other = bench.quote(asking('M-DOWN'))
-      const next = await bench.leaf(root, other)
-      return bench.seen(await bench.pay(next, other), [bench.move()])
+      const next = await bench.purchaseIn(root, asking('M-DOWN'))
+      return bench.seen(await bench.pay(next.leaf, next.quote), [bench.move()])
     },
   },
 ]

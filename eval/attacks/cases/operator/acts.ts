@@ -76,8 +76,7 @@ export const ACT_CASES: readonly AttackCase[] = [
     expected: DETECTED,
     run: async (bench) => {
       const { root, log } = await settledRun(bench)
-      const quote = bench.quote({ amount: 2_000 })
-      const leaf = await bench.leaf(root, quote, { amount: 2_000 })
+      const { quote, leaf } = await bench.purchaseIn(root, { amount: 2_000 })
       const { body } = bench.must(await bench.pay(leaf, quote), 200)
       const jwks = await keysOf(bench)
       const old = verifyExport(log, { receipts: [String(body.receipt)], jwks })
@@ -95,13 +94,12 @@ export const ACT_CASES: readonly AttackCase[] = [
       const first = await holdOf(bench, leaf, quote)
       await approve(bench, first)
       bench.must(await bench.pay(leaf, quote), 200)
-      const other = bench.quote()
-      const next = await bench.leaf(root, other)
-      const second = await holdOf(bench, next, other)
+      const next = await bench.purchaseIn(root)
+      const second = await holdOf(bench, next.leaf, next.quote)
       const crossed = { id: first.id, digest: second.digest }
       bench.must(await decide(bench, crossed, 'approve'), 409)
       bench.must(await decide(bench, first, 'approve'), 200)
-      return bench.seen(await bench.pay(next, other), [bench.move()])
+      return bench.seen(await bench.pay(next.leaf, next.quote), [bench.move()])
     },
   },
   {

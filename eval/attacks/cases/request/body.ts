@@ -56,13 +56,12 @@ export const BODY_CASES: readonly AttackCase[] = [
     expected: { status: 403, code: 'capability', verdict: 'deny' },
     run: async (bench) => {
       const { root, quote, leaf } = await bench.purchase()
-      const second = bench.quote()
-      const other = await bench.leaf(root, second)
+      const other = await bench.purchaseIn(root)
       const headers = [KEY]
       const inBody = { body: { quote, idempotencyKey: KEY[1] } }
       bench.must(await bench.pay(leaf, quote, inBody), 401, 'malformed')
       const { body } = bench.must(await bench.pay(leaf, quote, { headers }), 200)
-      const own = bench.must(await bench.pay(other, second, { headers }), 200)
+      const own = bench.must(await bench.pay(other.leaf, other.quote, { headers }), 200)
       bench.claim(own.body.paymentId !== body.paymentId, 'expected a payment of its own')
       const changed = await bench.pay(leaf, bench.quote(), { headers })
       return bench.seen(changed, [bench.move(), bench.move()])

@@ -127,8 +127,7 @@ function quoteWith(bench: Bench, field: Value['field'], text: string): string {
 
 async function tryValue(bench: Bench, { field, texts }: Value) {
   const root = await bench.run()
-  const good = bench.quote()
-  const leaf = await bench.leaf(root, good)
+  const { quote: good, leaf } = await bench.purchaseIn(root)
   for (const text of texts) {
     const body = `{"quote":"${good}","${field}":${text}}`
     bench.must(await bench.pay(leaf, good, { body }), 401, 'malformed')

@@ -199,10 +199,9 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     guards: 'authenticity',
     run: async (bench) => {
       const root = await bench.run()
-      const quote = bench.quote()
-      const { holderKey, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
-      const { token } = appendClaims(root.token, { holder: newKey(), claims })
-      return bench.seen(await bench.pay({ token, holder: holderKey }, quote))
+      const { quote, leaf } = bench.mintLeaf(root)
+      const { token } = appendClaims(root.token, { holder: newKey(), claims: leaf.claims })
+      return bench.seen(await bench.pay({ ...leaf, token }, quote))
     },
   },
   {
@@ -212,9 +211,8 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     expected: { status: 401, code: 'signer' },
     run: async (bench) => {
       const root = await bench.run()
-      const quote = bench.quote()
-      const { holderKey: _, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
-      const same = { ...claims, holder: rawPublicKey(root.holder) }
+      const { quote, leaf } = bench.mintLeaf(root)
+      const same = { ...leaf.claims, holder: rawPublicKey(root.holder) }
       const { token } = appendClaims(root.token, { holder: root.holder, claims: same })
       return bench.seen(await bench.pay({ token, holder: root.holder }, quote))
     },
@@ -226,11 +224,10 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     expected: { status: 401, code: 'grammar' },
     run: async (bench) => {
       const root = await bench.run()
-      const quote = bench.quote()
-      const { holderKey, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
-      const payload = await compile(`${blockText(claims)}; approved("human")`)
+      const { quote, leaf } = bench.mintLeaf(root)
+      const payload = await compile(`${blockText(leaf.claims)}; approved("human")`)
       const { token } = append(root.token, { holder: newKey(), payload })
-      return bench.seen(await bench.pay({ token, holder: holderKey }, quote))
+      return bench.seen(await bench.pay({ ...leaf, token }, quote))
     },
   },
   {
@@ -241,12 +238,11 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     expected: { status: 401, code: 'signer' },
     run: async (bench) => {
       const root = await bench.run()
-      const quote = bench.quote()
-      const { holderKey, ...claims } = bench.childClaims(root, bench.leafClaims(quote, {}))
-      const text = blockText(claims)
+      const { quote, leaf } = bench.mintLeaf(root)
+      const text = blockText(leaf.claims)
       const token = await appendFirstParty(root.token, bench.world.root.key, text)
       bench.must(await bench.register(root, token), 403, 'signer')
-      return bench.seen(await bench.pay({ token, holder: holderKey }, quote))
+      return bench.seen(await bench.pay({ ...leaf, token }, quote))
     },
   },
   {
@@ -256,13 +252,12 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     expected: REFUSED,
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
-      const { holderKey, ...claims } = bench.childClaims(leaf, bench.leafClaims(quote, {}))
-      const open = { ...envelopeOf(leaf.token), proof: { nextSecret: randomBytes(32) } }
-      const { token } = appendClaims(tokenOf(open), { holder: leaf.holder, claims })
-      bench.must(await bench.pay({ token, holder: holderKey }, quote), 401, 'token_invalid')
-      const { proof } = envelopeOf(leaf.token)
-      const behind = tokenOf({ ...envelopeOf(token), proof })
-      return bench.seen(await bench.pay({ token: behind, holder: holderKey }, quote))
+      const envelope = envelopeOf(leaf.token)
+      const open = tokenOf({ ...envelope, proof: { nextSecret: randomBytes(32) } })
+      const below = bench.mint({ ...leaf, token: open }, bench.leafClaims(quote))
+      bench.must(await bench.pay(below, quote), 401, 'token_invalid')
+      const behind = tokenOf({ ...envelopeOf(below.token), proof: envelope.proof })
+      return bench.seen(await bench.pay({ ...below, token: behind }, quote))
     },
   },
   {
@@ -317,8 +312,7 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     guards: 'authenticity',
     run: async (bench) => {
       const root = await bench.run()
-      const quote = bench.quote()
-      const leaf = bench.mint(root, bench.leafClaims(quote, {}))
+      const { quote, leaf } = bench.mintLeaf(root)
       return bench.seen(await bench.pay(leaf, quote))
     },
   },
@@ -330,7 +324,7 @@ export const CHAIN_CASES: readonly AttackCase[] = [
     run: async (bench) => {
       const a = await bench.run()
       const b = await bench.run()
-      const stolen = bench.childClaims(b).node
+      const stolen = bench.mint(b).claims.node
       const child = bench.mint(a, { ceiling: 1_000, node: stolen })
       return bench.seen(await bench.register(a, child.token, 0))
     },

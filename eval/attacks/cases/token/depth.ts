@@ -1,7 +1,7 @@
 /** Attacks by going deeper or wider than what was given: at registration, and in a store that was made to agree. */
 import { appendClaims } from '../../forge/tokens.ts'
 import type { AttackCase } from '../../types.ts'
-import type { Bench, ChildChanges, Held } from '../../world/bench.ts'
+import type { Bench, ChildChanges } from '../../world/bench.ts'
 
 /** Registers a child that claims more than its parent, minted past every check that our own client makes. */
 async function registerWider(bench: Bench, changes: ChildChanges) {
@@ -33,7 +33,7 @@ export const DEPTH_CASES: readonly AttackCase[] = [
       const root = await bench.run({ limits: { depth: 2, fanOut: 10, nodes: 50 } })
       const one = await bench.child(root, { ceiling: 50_000 })
       const two = await bench.child(one, { ceiling: 20_000 }, 5)
-      const leaf = bench.mint(two, bench.leafClaims(bench.quote(), {}))
+      const { leaf } = bench.mintLeaf(two)
       return bench.seen(await bench.register(two, leaf.token))
     },
   },
@@ -46,8 +46,7 @@ export const DEPTH_CASES: readonly AttackCase[] = [
     run: async (bench) => {
       const root = await bench.run({ limits: { depth: 1, fanOut: 10, nodes: 50 } })
       const one = await bench.child(root, { ceiling: 50_000 })
-      const quote = bench.quote()
-      const leaf = bench.mint(one, bench.leafClaims(quote, {}))
+      const { quote, leaf } = bench.mintLeaf(one)
       await bench.smuggle(one, leaf)
       return bench.seen(await bench.pay(leaf, quote))
     },
@@ -63,8 +62,7 @@ export const DEPTH_CASES: readonly AttackCase[] = [
       for (const left of [15, 10, 5, 1]) {
         parent = await bench.child(parent, { ceiling: 50_000 }, left)
       }
-      const quote = bench.quote()
-      const leaf = bench.mint(parent, bench.leafClaims(quote, {}))
+      const { quote, leaf } = bench.mintLeaf(parent)
       await bench.smuggle(parent, leaf)
       const headers = [
         ['X-Depth', '1'],
@@ -99,12 +97,11 @@ export const DEPTH_CASES: readonly AttackCase[] = [
     expected: { status: 401, code: 'token_invalid' },
     run: async (bench) => {
       const root = await bench.run()
-      const { holderKey, ...claims } = bench.childClaims(root, { kind: 'looker', ceiling: 0 })
-      const open = appendClaims(root.token, { holder: root.holder, claims, sealed: false })
-      const looker: Held = { run: root.run, token: open.token, holder: holderKey, claims }
-      const quote = bench.quote()
-      const leaf = bench.mint(looker, bench.leafClaims(quote, {}))
-      bench.must(await bench.register(root, open.token), 403, 'grammar')
+      const sealed = bench.mint(root, { kind: 'looker', ceiling: 0 })
+      const open = { holder: root.holder, claims: sealed.claims, sealed: false }
+      const looker = { ...sealed, token: appendClaims(root.token, open).token }
+      const { quote, leaf } = bench.mintLeaf(looker)
+      bench.must(await bench.register(root, looker.token), 403, 'grammar')
       return bench.seen(await bench.pay(leaf, quote))
     },
   },
@@ -120,7 +117,7 @@ export const DEPTH_CASES: readonly AttackCase[] = [
       const planner = await bench.child(root, { ceiling: 50_000, expiresAtSeconds: soon })
       const quote = bench.quote()
       const later = root.claims.expiresAtSeconds
-      const leaf = bench.mint(planner, { ...bench.leafClaims(quote, {}), expiresAtSeconds: later })
+      const leaf = bench.mint(planner, { ...bench.leafClaims(quote), expiresAtSeconds: later })
       await bench.smuggle(planner, leaf)
       return bench.seen(await bench.pay(leaf, quote))
     },

@@ -2,7 +2,6 @@
  * Attacks by what a block says: the block is the honest one of a leaf in everything but one, so that whatever refuses
  * it refuses that. Each is brought twice: for registration, as the parent that signed it, and to pay with.
  */
-import type { BlockClaims } from '../../../../runtime/core/block.ts'
 import { sha256 } from '../../../../runtime/core/ids.ts'
 import {
   anyPublicKey,
@@ -31,33 +30,34 @@ interface Forgery {
 
 const adding = (source: string) => (honest: string) => `${honest}; ${source}`
 
-/** Appends a block of this text, signed by its rightful parent. */
-async function appendText(
-  { parent, claims, holder }: { parent: Held; claims: BlockClaims; holder: Held['holder'] },
-  forge: (honest: string) => Uint8Array | Promise<Uint8Array>,
+/** The honest child with another text in its block, signed by its rightful parent. */
+async function forged(
+  parent: Held,
+  honest: Held,
+  forge: (text: string) => Promise<Uint8Array>,
 ): Promise<Held> {
-  const payload = await forge(blockText(claims))
-  const sealed = claims.kind !== 'planner'
+  const payload = await forge(blockText(honest.claims))
+  const sealed = honest.claims.kind !== 'planner'
   const { token } = append(parent.token, { holder: parent.holder, payload, sealed })
-  return { run: parent.run, token, holder, claims }
+  return { ...honest, token }
 }
 
 async function tryForgery(bench: Bench, { amount, planner, leaf, bytes }: Forgery) {
   const root = await bench.run()
   let parent = root
   if (planner) {
-    const { holderKey: holder, ...claims } = bench.childClaims(root, { ceiling: 50_000 })
-    parent = await appendText({ parent, claims, holder }, (text) => compile(planner(text)))
+    const honest = bench.mint(root, { ceiling: 50_000 })
+    parent = await forged(root, honest, (text) => compile(planner(text)))
     bench.must(await bench.register(root, parent.token, 5), 403, 'grammar')
   }
   const quote = bench.quote(amount === undefined ? {} : { amount })
-  const { holderKey: holder, ...claims } = bench.childClaims(parent, bench.leafClaims(quote, {}))
-  const forged = await appendText({ parent, claims, holder }, async (text) => {
+  const honest = bench.mint(parent, bench.leafClaims(quote))
+  const spender = await forged(parent, honest, async (text) => {
     const payload = await compile(leaf ? leaf(text) : text)
     return bytes ? bytes(payload) : payload
   })
-  if (!planner) bench.must(await bench.register(root, forged.token), 403, 'grammar')
-  return bench.seen(await bench.pay(forged, quote))
+  if (!planner) bench.must(await bench.register(root, spender.token), 403, 'grammar')
+  return bench.seen(await bench.pay(spender, quote))
 }
 
 const BOMB = Array.from({ length: 40 }, (_, i) => `d(${i})`).join('; ')

@@ -48,7 +48,7 @@ export const HOLDER_CASES: readonly AttackCase[] = [
       const quote = bench.quote()
       const ends = (bench.now() + 30) as typeof root.claims.expiresAtSeconds
       const leaf = await bench.child(root, {
-        ...bench.leafClaims(quote, {}),
+        ...bench.leafClaims(quote),
         expiresAtSeconds: ends,
       })
       bench.world.pushClock(31_000)
@@ -238,8 +238,7 @@ export const HOLDER_CASES: readonly AttackCase[] = [
       const exp = bench.now() + 3 * 3_600
       const root = await bench.run({ exp })
       const middle = await bench.child(root, { ceiling: 50_000 })
-      const quote = bench.quote({ claims: { exp } })
-      const leaf = await bench.leaf(middle, quote)
+      const { quote, leaf } = await bench.purchaseIn(middle, { claims: { exp } })
       const path = `/runs/${root.run}/nodes/${middle.claims.node}/revoke`
       bench.must(await bench.operator(path, { method: 'POST' }), 200)
       bench.world.pushClock(3_600_000)
