@@ -64,7 +64,7 @@ async function call(method, path, body) {
   throw new Refusal(
     response.status,
     problem?.code ?? 'unexpected',
-    problem?.detail ?? problem?.title ?? `The gateway answered ${response.status}.`,
+    problem?.title ?? `The gateway answered ${response.status}.`,
   )
 }
 

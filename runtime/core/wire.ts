@@ -221,7 +221,6 @@ export const problemSchema = z.strictObject({
   code: z.string(),
   /** The claim or field that was not accepted; never its value. */
   claim: z.string().optional(),
-  detail: z.string().optional(),
   /** What an agent should do next, where a check refused. */
   advice: adviceSchema.optional(),
 })

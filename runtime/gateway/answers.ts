@@ -3,14 +3,7 @@
  * it may know: before the token and the proof hold, one and the same 401 for everything; after, codes and what to
  * do next, and never a rule's id, a limit or how long anything took.
  */
-import {
-  type Advice,
-  CHECKS,
-  type CheckResult,
-  CODES,
-  type Denial,
-  type DenialCode,
-} from '../core/codes.ts'
+import { CHECKS, type CheckResult, CODES, type Denial, type DenialCode } from '../core/codes.ts'
 import type { Fault, FaultCode } from '../core/errors.ts'
 import type { HoldId, PaymentId } from '../core/ids.ts'
 import type { PaymentRecord } from '../core/records.ts'
@@ -33,31 +26,37 @@ export const json = (status: number, body: unknown, headers: Headers = {}): Answ
   body,
 })
 
-function problem(
-  status: number,
-  fields: { readonly code: string; readonly title: string; readonly advice?: Advice },
-  headers: Headers = {},
-): Answer {
-  const body: Problem = { type: `urn:headgate:problem:${fields.code}`, status, ...fields }
-  return { status, type: 'application/problem+json', headers, body }
+export interface ProblemAnswer extends Answer {
+  readonly body: Problem
 }
+
+/** A document of RFC 9457; its `type` is a stable URN of the code. */
+export function problem(fields: Omit<Problem, 'type'>, headers: Headers = {}): ProblemAnswer {
+  const body = { type: `urn:headgate:problem:${fields.code}`, ...fields }
+  return { status: fields.status, type: 'application/problem+json', headers, body }
+}
+
+/** What the gateway and the interface around it tell in the same words. */
+export const COMMON_PROBLEMS = {
+  not_found: { status: 404, title: 'there is nothing at this address' },
+  conflict: { status: 409, title: 'the state has moved on; read it again' },
+  unavailable: { status: 503, title: 'the gateway cannot decide this now; try again' },
+} as const
 
 /** RFC 9449 section 7.1 names the challenge. The same bytes whatever was wrong. */
 export const UNAUTHENTICATED: Answer = problem(
-  401,
-  { code: 'unauthenticated', title: 'expected one valid token and a fresh proof by its holder' },
+  {
+    status: 401,
+    code: 'unauthenticated',
+    title: 'expected one valid token and a fresh proof by its holder',
+  },
   { 'www-authenticate': 'DPoP algs="EdDSA"' },
 )
 
 /** A fault of ours is never a denial: the caller may try again, and learns nothing else. */
-export function unavailable(fault: Fault): Answer {
+export function unavailable(fault: Fault): ProblemAnswer {
   return problem(
-    503,
-    {
-      code: 'unavailable',
-      title: 'the gateway cannot decide this now; try again',
-      advice: 'retry',
-    },
+    { ...COMMON_PROBLEMS.unavailable, code: 'unavailable', advice: 'retry' },
     { 'retry-after': String(retryAfterSeconds(fault.code)) },
   )
 }
@@ -177,17 +176,11 @@ export function inFlightAnswer({ id, state, checks }: PaymentRecord): Answer {
 /** A refusal of anything but a payment, to a caller that is known: a code of check 2 is then about what it sent along. */
 export function deniedAnswer({ code }: Denial): Answer {
   const { message: title, advice } = CODES[code]
-  return problem(403, { code, title, advice })
+  return problem({ status: 403, code, title, advice })
 }
 
 /** What was named in the path is not there, or not the caller's. */
-export const NOT_FOUND: Answer = problem(404, {
-  code: 'not_found',
-  title: 'there is nothing at this address',
-})
+export const NOT_FOUND: Answer = problem({ ...COMMON_PROBLEMS.not_found, code: 'not_found' })
 
 /** Something else stands where the caller wanted to write. */
-export const CONFLICT: Answer = problem(409, {
-  code: 'conflict',
-  title: 'the state has moved on; read it again',
-})
+export const CONFLICT: Answer = problem({ ...COMMON_PROBLEMS.conflict, code: 'conflict' })

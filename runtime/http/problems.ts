@@ -1,12 +1,13 @@
 /**
- * The one place where refusals of the interface and faults of ours become RFC 9457 problem documents. No text of
- * a caller and no text of an error enters one: a code, a written sentence, and at most the name of a field.
+ * What the interface itself refuses, as problem documents; what the gateway refuses and every fault of ours has its
+ * answer there. No text of a caller and no text of an error enters one: a code, a written sentence, and at most the
+ * name of a field.
  */
 import type { FastifyReply } from 'fastify'
-import { Fault, type FaultCode, Rejected } from '../core/errors.ts'
+import { Fault, Rejected } from '../core/errors.ts'
 import { JsonError } from '../core/json.ts'
 import type { LedgerRefusal, Refused } from '../core/ledger.ts'
-import type { Problem } from '../core/wire.ts'
+import { COMMON_PROBLEMS, type ProblemAnswer, problem, unavailable } from '../gateway/answers.ts'
 
 interface ProblemSpec {
   readonly status: number
@@ -15,6 +16,7 @@ interface ProblemSpec {
 
 /** Every problem of the interface itself. Codes are stable; what checks refuse is in `core/codes.ts`. */
 export const PROBLEMS = {
+  ...COMMON_PROBLEMS,
   malformed: { status: 400, title: 'expected a JSON object with exactly the documented fields' },
   cursor: { status: 400, title: 'expected a feed position: a whole number of at least 0' },
   unauthenticated: { status: 401, title: 'the request proves no one’s authority' },
@@ -25,10 +27,8 @@ export const PROBLEMS = {
     title: 'the Host header names no address of this gateway; `listen.hosts` lists more',
   },
   cross_site: { status: 403, title: 'expected a request from a page of this gateway itself' },
-  not_found: { status: 404, title: 'there is nothing at this address' },
   method_not_allowed: { status: 405, title: 'this address does not take this method' },
   not_acceptable: { status: 406, title: 'this address has no answer of the accepted types' },
-  conflict: { status: 409, title: 'the state has moved on; read it again' },
   closed: { status: 409, title: 'the run or the node is closing or closed' },
   too_large: { status: 413, title: 'the request is larger than the documented limit' },
   unsupported_media_type: { status: 415, title: 'expected application/json without an encoding' },
@@ -36,7 +36,6 @@ export const PROBLEMS = {
   rate_limited: { status: 429, title: 'too many attempts; wait and try again' },
   headers_too_large: { status: 431, title: 'the headers are larger than the documented limit' },
   internal: { status: 500, title: 'something broke on our side' },
-  unavailable: { status: 503, title: 'the gateway cannot decide this now; try again' },
 } as const satisfies Record<string, ProblemSpec>
 
 export type ProblemCode = keyof typeof PROBLEMS
@@ -59,72 +58,29 @@ export class HttpProblem extends Error {
   }
 }
 
-/** A problem document with the headers that belong to it. */
-export interface ProblemAnswer {
-  readonly body: Problem
-  readonly headers: Readonly<Record<string, string>>
-}
-
 const RETRY_AFTER = { 'retry-after': '2' }
 const CHALLENGE = { 'www-authenticate': 'DPoP algs="EdDSA", Bearer' }
-
-/** Builds a problem document; `type` is a stable URN of the code. */
-export function problem(
-  code: string,
-  status: number,
-  title: string,
-  extra: { claim?: string | undefined; detail?: string | undefined } = {},
-): Problem {
-  return {
-    type: `urn:headgate:problem:${code}`,
-    title,
-    status,
-    code,
-    ...(extra.claim === undefined ? {} : { claim: extra.claim }),
-    ...(extra.detail === undefined ? {} : { detail: extra.detail }),
-  }
-}
 
 const own = (
   code: ProblemCode,
   claim?: string,
   headers: Readonly<Record<string, string>> = {},
 ): ProblemAnswer => {
-  const { status, title } = PROBLEMS[code]
-  const always = status === 503 ? RETRY_AFTER : status === 401 ? CHALLENGE : {}
-  return { body: problem(code, status, title, { claim }), headers: { ...always, ...headers } }
+  const spec = PROBLEMS[code]
+  const always = spec.status === 503 ? RETRY_AFTER : spec.status === 401 ? CHALLENGE : {}
+  return problem({ ...spec, code, claim }, { ...always, ...headers })
 }
 
 /** The whole mapping: whatever was thrown, to what the caller is told. */
 export function problemOf(error: unknown): ProblemAnswer {
   if (error instanceof HttpProblem) return own(error.code, error.claim, error.headers)
   if (error instanceof Rejected) {
-    return { body: problem(error.code, 400, error.message, { claim: error.claim }), headers: {} }
+    const { code, message: title, claim } = error
+    return problem({ status: 400, code, title, claim })
   }
   if (error instanceof JsonError) return own('malformed')
-  if (error instanceof Fault) return own(faultProblem(error.code))
+  if (error instanceof Fault) return unavailable(error)
   return own(frameworkProblem(error))
-}
-
-/** Every fault is ours and worth another try later; which of them it was is for the operator’s log. */
-function faultProblem(code: FaultCode): ProblemCode {
-  switch (code) {
-    case 'store_unavailable':
-    case 'store_newer':
-    case 'store_locked':
-    case 'ledger_corrupt':
-    case 'clock_untrusted':
-    case 'engine_timeout':
-    case 'engine_failed':
-    case 'engine_busy':
-    case 'policy_failed':
-    case 'rail_unconfigured':
-    case 'merchant_unavailable':
-    case 'model_failed':
-    case 'config_invalid':
-    case 'internal':
-      return 'unavailable'
-  }
 }
 
 /** Fastify’s own refusals carry a `code`; whatever else was thrown is a bug and says nothing. */
@@ -181,10 +137,10 @@ function ledgerProblem(code: LedgerRefusal): ProblemCode {
 
 /** Sends a problem document. */
 export function sendProblem(reply: FastifyReply, error: unknown): FastifyReply {
-  const { body, headers } = problemOf(error)
+  const { status, type, headers, body } = problemOf(error)
   return reply
-    .code(body.status)
+    .code(status)
     .headers({ 'cache-control': 'no-store', ...headers })
-    .type('application/problem+json')
+    .type(type)
     .send(JSON.stringify(body))
 }

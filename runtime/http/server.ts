@@ -11,13 +11,14 @@ import type { z } from 'zod'
 import { Fault } from '../core/errors.ts'
 import { parseJson } from '../core/json.ts'
 import { LIMITS } from '../core/limits.ts'
+import { problem } from '../gateway/answers.ts'
 import type { RawRequest } from '../gateway/attempt.ts'
 import { JSON_TYPE } from '../gateway/parse.ts'
 import { type Access, authorise } from './access.ts'
 import { checkHost, headerValues } from './hosts.ts'
 import type { Metrics } from './metrics.ts'
 import type { Operators } from './operators.ts'
-import { HttpProblem, PROBLEMS, problem, problemOf, sendProblem } from './problems.ts'
+import { HttpProblem, PROBLEMS, problemOf, sendProblem } from './problems.ts'
 import { type Answer, type Route, TAKEN_OVER } from './route.ts'
 import { addShell, sendShell, wantsPage } from './shell.ts'
 
@@ -276,11 +277,12 @@ function refuseConnection(error: Error & { code?: string }, socket: Socket): voi
   const code = error.code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : 'malformed'
   const status = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : PROBLEMS[code].status
   const title = status === 408 ? 'the request took too long to arrive' : PROBLEMS[code].title
-  const body = JSON.stringify(problem(status === 408 ? 'timeout' : code, status, title))
+  const { body } = problem({ status, code: status === 408 ? 'timeout' : code, title })
+  const text = JSON.stringify(body)
   if (socket.writable) {
     socket.write(
       `HTTP/1.1 ${status} Refused\r\ncontent-type: application/problem+json\r\nconnection: close\r\n` +
-        `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+        `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
     )
   }
   socket.destroySoon()
