@@ -15,6 +15,7 @@ import {
   isNarrower,
   isWithin,
   requests,
+  SEED,
   trees,
 } from './properties-tree.ts'
 
@@ -24,7 +25,7 @@ beforeAll(async () => {
   warmUp(biscuit, createCanary())
 })
 
-const RUNS = { numRuns: 150 }
+const draws = (numRuns: number) => ({ seed: SEED, numRuns })
 
 /** What the last of a chain may just do: most of what is drawn is outside of something. */
 function fitted(request: RequestFacts, chain: readonly BlockClaims[]): RequestFacts {
@@ -55,8 +56,9 @@ describe('an honest tree', () => {
         expect(verdict.token.authorised).toBe(isWithin(request, chain))
         if (verdict.token.authorised) permitted += 1
       }),
-      RUNS,
+      draws(150),
     )
+    // 72 of this seed; 80 and more of others.
     expect(permitted).toBeGreaterThan(20)
   })
 })
@@ -87,9 +89,9 @@ describe('what a party makes that holds every open token and every key but the r
         expect(isNarrower(blocks)).toBe(true)
         seen.narrow += 1
       }),
-      { numRuns: 700 },
+      draws(700),
     )
-    // Each way out was taken often, or this would show nothing.
+    // Each way out was taken often, or this would show nothing: 278, 70 and 352 of this seed, and 18 permitted.
     expect(Math.min(seen.narrow, seen.widened, seen.refused)).toBeGreaterThan(20)
     expect(seen.permitted).toBeGreaterThan(5)
   })
@@ -197,8 +199,9 @@ describe('the bytes of a token that is accepted', () => {
           false,
         )
       }),
-      { numRuns: 500 },
+      draws(500),
     )
+    // 491 of this seed.
     expect(tried).toBeGreaterThan(300)
   })
 
@@ -216,7 +219,7 @@ describe('the bytes of a token that is accepted', () => {
         const standard = Buffer.from(token, 'base64url').toString('base64')
         if (/[+/]/.test(standard)) expect(tokenBytes(standard)).toBeUndefined()
       }),
-      { numRuns: 80 },
+      draws(80),
     )
   })
 
@@ -227,7 +230,7 @@ describe('the bytes of a token that is accepted', () => {
           expect(writeEnvelope(envelopeOf(token)).toString('base64url')).toBe(token)
         }
       }),
-      { numRuns: 40 },
+      draws(40),
     )
   })
 })

@@ -32,45 +32,62 @@ export interface FixedBlock {
 const signed = (key: KeyObject, parts: readonly Uint8Array[]): Buffer =>
   sign(null, Buffer.concat(parts), key)
 
-function signedBlock(
+const opened = (rootKeyId: number | undefined, blocks: SignedBlock[], secret: Uint8Array) => ({
+  ...(rootKeyId !== undefined && { rootKeyId }),
+  blocks,
+  proof: { nextSecret: secret },
+})
+
+/** An open token of one block, which the root key signs. */
+export function fixedRoot(
+  rootKeyId: number,
   { payload, signer, nextSecret }: FixedBlock,
-  above: { readonly signature: Uint8Array; readonly secret: Uint8Array } | undefined,
-): SignedBlock {
+): Envelope {
   const nextKey = publicTokenKey(ed25519FromSeed(nextSecret))
-  if (above === undefined) {
-    const signature = signed(signer, firstBlockParts(payload, nextKey))
-    return { payload, nextKey, signature, version: FIRST_BLOCK_VERSION }
-  }
+  const signature = signed(signer, firstBlockParts(payload, nextKey))
+  const block = { payload, nextKey, signature, version: FIRST_BLOCK_VERSION }
+  return opened(rootKeyId, [block], nextSecret)
+}
+
+/** The same open token with one more block. Throws when it is sealed. */
+export function fixedChild(
+  { rootKeyId, blocks, proof }: Envelope,
+  { payload, signer, nextSecret }: FixedBlock,
+): Envelope {
+  const above = blocks.at(-1)
+  if (above === undefined || !('nextSecret' in proof)) throw new Error('expected an open token')
+  const nextKey = publicTokenKey(ed25519FromSeed(nextSecret))
   const external = {
     signature: signed(signer, externalParts(payload, above.signature)),
     key: publicTokenKey(signer),
   }
   const parts = blockParts(payload, nextKey, above.signature, external.signature)
-  const signature = signed(ed25519FromSeed(above.secret), parts)
-  return { payload, nextKey, signature, external, version: THIRD_PARTY_VERSION }
+  const signature = signed(ed25519FromSeed(proof.nextSecret), parts)
+  const block = { payload, nextKey, signature, external, version: THIRD_PARTY_VERSION }
+  return opened(rootKeyId, [...blocks, block], nextSecret)
 }
 
-/** A token of these blocks, the first one's signer being the root key; `sealed` closes it. */
+/** The token's text and ids; `sealed` closes an open one. */
+export function fixedToken(envelope: Envelope, sealed: boolean): Minted {
+  const { blocks, proof } = envelope
+  const last = blocks.at(-1)
+  if (last === undefined || !('nextSecret' in proof)) throw new Error('expected an open token')
+  const closed = () => ({
+    finalSignature: signed(ed25519FromSeed(proof.nextSecret), sealParts(last)),
+  })
+  const whole = sealed ? { ...envelope, proof: closed() } : envelope
+  return {
+    token: writeEnvelope(whole).toString('base64url'),
+    revocationIds: revocationIdsOf(whole),
+  }
+}
+
+/** A token of these blocks, the first one's signer being the root key. */
 export function signFixed(
   rootKeyId: number,
-  chain: readonly FixedBlock[],
+  [root, ...rest]: readonly FixedBlock[],
   sealed: boolean,
 ): Minted {
-  const blocks: SignedBlock[] = []
-  let above: { signature: Uint8Array; secret: Uint8Array } | undefined
-  for (const each of chain) {
-    const block = signedBlock(each, above)
-    blocks.push(block)
-    above = { signature: block.signature, secret: each.nextSecret }
-  }
-  const last = blocks.at(-1)
-  if (last === undefined || above === undefined) throw new Error('expected a block')
-  const proof = sealed
-    ? { finalSignature: signed(ed25519FromSeed(above.secret), sealParts(last)) }
-    : { nextSecret: above.secret }
-  const envelope: Envelope = { rootKeyId, blocks, proof }
-  return {
-    token: writeEnvelope(envelope).toString('base64url'),
-    revocationIds: revocationIdsOf(envelope),
-  }
+  if (root === undefined) throw new Error('expected a block')
+  return fixedToken(rest.reduce(fixedChild, fixedRoot(rootKeyId, root)), sealed)
 }
