@@ -15,6 +15,7 @@ import { type Bindings, bindingsOf, type Payee } from './bindings.ts'
 import type { Principal, Trust } from './mandates.ts'
 import { assertNine, CHECK_LIST, type Check } from './pipeline.ts'
 import { type RefusalCounts, refusalCounts } from './refusal-counts.ts'
+import { type VerdictCounts, verdictCounts } from './verdict-counts.ts'
 
 /** The operator's configuration, as far as the gateway needs it. */
 export interface GatewayFacts {
@@ -82,6 +83,7 @@ export interface Gate extends Omit<GatewayDeps, 'timings' | 'checks'> {
   readonly signer: GatewaySigner
   readonly trust: Trust
   readonly counts: RefusalCounts
+  readonly verdicts: VerdictCounts
 }
 
 export function assemble(deps: GatewayDeps): Gate {
@@ -95,6 +97,7 @@ export function assemble(deps: GatewayDeps): Gate {
     bindings: bindingsOf(facts.payees, facts.railName),
     trust: { gatewayId: facts.gatewayId, principals: facts.principals },
     counts: refusalCounts(),
+    verdicts: verdictCounts(),
   }
 }
 

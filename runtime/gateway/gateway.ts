@@ -27,6 +27,7 @@ import { admitReader, type Reader } from './read.ts'
 import { type CreatedRun, createRun } from './runs.ts'
 import { quote, search } from './search.ts'
 import { type Swept, sweep } from './sweep.ts'
+import type { VerdictCount } from './verdict-counts.ts'
 
 export interface Gateway {
   /** `POST /payments`, by a leaf. */
@@ -64,6 +65,8 @@ export interface Gateway {
   pendingCounts(): ReadonlyMap<string, number>
   /** Refusals by checks 1 and 2 since the start, by code. */
   refusalTotals(): ReadonlyMap<string, number>
+  /** Verdicts on payments since the start. */
+  verdictTotals(): readonly VerdictCount[]
 }
 
 /** Puts the gateway together. Throws TypeError unless `deps.checks` are nine in their public order. */
@@ -95,6 +98,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     flushCounts: () => throwing(gate, () => gate.counts.flush(gate.ledger, nowSeconds(gate.clock))),
     pendingCounts: () => new Map(gate.counts.pending),
     refusalTotals: () => new Map(gate.counts.totals),
+    verdictTotals: () => gate.verdicts.totals(),
   }
 }
 

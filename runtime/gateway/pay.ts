@@ -77,6 +77,7 @@ export async function pay(gate: Gate, raw: RawRequest): Promise<Answer> {
     ? await monitorThenSubmit(gate, caller, { purchase, facts, nonce })
     : { payment: reserved.payment }
   if ('answer' in submitted) return submitted.answer
+  gate.verdicts.add('allow', 'none')
 
   if (!mayCallRail(gate, submitted.payment, nonce)) return inFlightAnswer(submitted.payment)
   const outcome = await callRail(gate, submitted.payment)

@@ -29,6 +29,7 @@ export async function refusePayment(
   const recorded = await record(gate, caller, refused)
   if (recorded === 'proof_replayed') return unauthenticated(gate, 'proof_replayed')
   const { denial, hold } = recorded
+  gate.verdicts.add(denial.verdict, denial.code)
   return refusedAnswer(refused.payment, denial, caller.trial.results(), hold?.id)
 }
 

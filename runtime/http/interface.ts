@@ -68,6 +68,7 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     ledger,
     clock,
     refused: options.gateway.refusalTotals,
+    verdicts: options.gateway.verdictTotals,
     pool: options.engine.stats,
   })
   const routes: readonly Route[] = routeTable({

@@ -6,6 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@pro
 import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
+import type { VerdictCount } from '../gateway/verdict-counts.ts'
 import type { PoolStats } from '../tokens/worker-pool.ts'
 
 export interface MetricsDeps {
@@ -13,6 +14,8 @@ export interface MetricsDeps {
   readonly clock: Clock
   /** Refusals by checks 1 and 2 since the start, by code. */
   readonly refused: () => ReadonlyMap<string, number>
+  /** Verdicts on payments since the start. */
+  readonly verdicts: () => readonly VerdictCount[]
   /** Absent where another engine was composed in. */
   readonly pool?: (() => PoolStats) | undefined
 }
@@ -57,6 +60,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   })
   addPool(registers, deps.pool)
   addRefusals(registers, deps)
+  addVerdicts(registers, deps)
   addLedger(registers, deps)
   return {
     observe(method, route, status, seconds) {
@@ -105,6 +109,20 @@ function addRefusals(registers: Registers, { refused }: MetricsDeps): void {
     name: `${PREFIX}refused_before_identity_total`,
     help: 'Requests that checks 1 and 2 refused, by code.',
     labelNames: ['code'],
+    registers,
+    collect,
+  })
+}
+
+function addVerdicts(registers: Registers, { verdicts }: MetricsDeps): void {
+  const collect = () => {
+    counter.reset()
+    for (const { verdict, code, count } of verdicts()) counter.inc({ verdict, code }, count)
+  }
+  const counter: Counter<'verdict' | 'code'> = new Counter({
+    name: `${PREFIX}payment_verdicts_total`,
+    help: 'Verdicts on payments, by verdict and code; answers that are told again do not count.',
+    labelNames: ['verdict', 'code'],
     registers,
     collect,
   })
