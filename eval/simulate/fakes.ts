@@ -40,6 +40,7 @@ export class Tokens {
       })
     return {
       verify: (text, request) => hop(() => this.#verify(text, request)),
+      recognise: () => undefined,
       mintRoot: (claims) => hop(() => this.mint(undefined, claims)),
       mintChild: (parent, _holder, claims) => hop(() => this.mint(parent, claims)),
       close: async () => undefined,

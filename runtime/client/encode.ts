@@ -43,6 +43,8 @@ export const DEFAULT_SYMBOLS: readonly string[] = [
   'query',
 ]
 
+const DEFAULT_INDEX = new Map(DEFAULT_SYMBOLS.map((symbol, i) => [symbol, i]))
+
 /** A block's own symbols are numbered from here. */
 export const FIRST_SYMBOL = 1024
 
@@ -73,10 +75,10 @@ const bytesOf = (base64url: string): Term => ({ bytes: Buffer.from(base64url, 'b
 class BlockWriter {
   readonly body = new Writer()
   readonly symbols: string[] = []
-  readonly index = new Map(DEFAULT_SYMBOLS.map((symbol, i) => [symbol, i]))
+  readonly index = new Map<string, number>()
 
   symbol(text: string): number {
-    const known = this.index.get(text)
+    const known = DEFAULT_INDEX.get(text) ?? this.index.get(text)
     if (known !== undefined) return known
     const next = FIRST_SYMBOL + this.symbols.length
     this.symbols.push(text)

@@ -42,6 +42,11 @@ export interface TokenEngine {
    * what waits only a part may be one holder's, so that none fills the way for the others.
    */
   verify(token: string, request?: RequestFacts, holder?: HolderKey): Promise<TokenVerdict>
+  /**
+   * This is the holder of a recorded node: while calls wait, its own go before those of keys never heard of, which
+   * anybody makes in any number. A hint, bounded and forgotten at a restart; no verdict depends on it.
+   */
+  recognise(holder: HolderKey): void
   /** Block 0, signed by the current root key. */
   mintRoot(claims: BlockClaims): Promise<Minted>
   /** A third-party block signed by the parent's holder; lookers and leaves are sealed. */

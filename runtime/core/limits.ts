@@ -48,6 +48,8 @@ export const LIMITS = {
   engineQueue: 256,
   /** Of these, those of one holder: a search of 32 payees twice over. */
   engineQueueOfOne: 64,
+  /** Holders whose calls go before those of unknown ones. */
+  knownHolders: 10_000,
   /** Verifications before a worker is replaced, whatever it looks like. */
   engineRecycleCount: 10_000,
   /** Worker memory before it is replaced; a worker that works takes some 20 MiB of it and no more with time. */

@@ -36,11 +36,15 @@ export function problem(fields: Omit<Problem, 'type'>, headers: Headers = {}): P
   return { status: fields.status, type: 'application/problem+json', headers, body }
 }
 
-/** What the gateway and the interface around it tell in the same words. */
+/** What the gateway and the interface around it tell in the same words; the same request again helps only where it says so. */
 export const COMMON_PROBLEMS = {
-  not_found: { status: 404, title: 'there is nothing at this address' },
-  conflict: { status: 409, title: 'the state has moved on; read it again' },
-  unavailable: { status: 503, title: 'the gateway cannot decide this now; try again' },
+  not_found: { status: 404, title: 'there is nothing at this address', advice: 'stop' },
+  conflict: { status: 409, title: 'the state has moved on; read it again', advice: 'stop' },
+  unavailable: {
+    status: 503,
+    title: 'the gateway cannot decide this now; try again',
+    advice: 'retry',
+  },
 } as const
 
 /** RFC 9449 section 7.1 names the challenge. The same bytes whatever was wrong. */
@@ -56,7 +60,7 @@ export const UNAUTHENTICATED: Answer = problem(
 /** A fault of ours is never a denial: the caller may try again, and learns nothing else. */
 export function unavailable(fault: Fault): ProblemAnswer {
   return problem(
-    { ...COMMON_PROBLEMS.unavailable, code: 'unavailable', advice: 'retry' },
+    { ...COMMON_PROBLEMS.unavailable, code: 'unavailable' },
     { 'retry-after': String(retryAfterSeconds(fault.code)) },
   )
 }

@@ -84,6 +84,7 @@ export async function identify<Body>(
   if (!possession.ok) return { ok: false, code: 'proof_invalid' }
   if (!token?.ok || !node || !snapshot) return { ok: false, code: 'token_invalid' }
 
+  gate.engine.recognise(possession.holder)
   assertNoMoreThanToken(snapshot, node)
   const { ok: _ok, ...used } = possession
   const proof = { ...used, attempt: freshId() }

@@ -94,7 +94,10 @@ async function split(
   })
   const fanOut = facts.mandate?.limits.fanOut ?? 0
   const result = await gate.ledger.execute('split', { child: record, nodes, fanOut, now })
-  if (result.ok) return json(201, { node: { id: child.node, kind: child.kind } })
+  if (result.ok) {
+    gate.engine.recognise(child.holder)
+    return json(201, { node: { id: child.node, kind: child.kind } })
+  }
   if (result.code === 'conflict') return CONFLICT
   return refuseSplit(gate, caller, result.code)
 }

@@ -5,6 +5,7 @@
 import type { TokenEngine } from '../core/engine.ts'
 import { Fault, Rejected } from '../core/errors.ts'
 import type { Clock } from '../core/time.ts'
+import { createKnownHolders } from './known-holders.ts'
 import type { Outcome, Task } from './messages.ts'
 import { type AnyRootKeys, seedOf, setupOf } from './root-keys.ts'
 import { POOL_LIMITS, type PoolLimits, type PoolStats, WorkerPool } from './worker-pool.ts'
@@ -49,17 +50,20 @@ const mismatch = () => new Fault('engine_failed', 'the token worker answered ano
  */
 export async function createTokenEngine(options: TokenEngineOptions): Promise<TokenPool> {
   const { rootKeys, clock, workers, limits, workerUrl } = options
+  const known = createKnownHolders()
   const pool = new WorkerPool({
     size: workers ?? DEFAULT_WORKERS,
     url: workerUrl ?? new URL('./worker.ts', import.meta.url),
     setup: setupOf(rootKeys),
     limits: { ...POOL_LIMITS, ...limits },
     clock,
+    isKnown: known.has,
   })
   await pool.start()
-  const mint = async (task: Task) => {
+  const mint = async (task: Exclude<Task, { kind: 'verify' }>) => {
     const outcome = unwrap(await pool.run(task))
     if (outcome.kind !== 'minted') throw mismatch()
+    known.add(task.claims.holder)
     return outcome.minted
   }
   return {
@@ -70,6 +74,7 @@ export async function createTokenEngine(options: TokenEngineOptions): Promise<To
       if (outcome.kind !== 'verdict') throw mismatch()
       return outcome.verdict
     },
+    recognise: known.add,
     mintRoot: (claims) => mint({ kind: 'mint_root', claims }),
     async mintChild(token, parentHolder, claims) {
       return mint({ kind: 'mint_child', token, holderSeed: seedOf(parentHolder), claims })

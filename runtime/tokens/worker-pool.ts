@@ -4,6 +4,7 @@
  * never asked again. It knows nothing of tokens but that one of them may be what breaks a worker.
  */
 import { Fault } from '../core/errors.ts'
+import type { HolderKey } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import type { Outcome, Setup, Task } from './messages.ts'
@@ -37,6 +38,8 @@ const BOOT_ATTEMPTS = 3
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [100, 5_000]
 /** A worker whose successor does not come is ended anyway at this many times its limits. */
 const WORN_OUT = 2
+/** Of so many calls one is the oldest that waits, whoever makes it, so that nobody waits for ever. */
+const TURNS_FOR_ALL = 4
 /** A task is tried on a second worker when the first broke: it may have been the worker. */
 const TASK_ATTEMPTS = 2
 
@@ -57,6 +60,8 @@ export interface PoolStats {
 
 interface Job {
   readonly task: Task
+  /** It is ours, or a recorded holder's. */
+  readonly isKnown: boolean
   readonly resolve: (outcome: Outcome) => void
   readonly reject: (fault: Fault) => void
   readonly deadline: NodeJS.Timeout
@@ -70,6 +75,8 @@ export interface PoolOptions {
   readonly setup: Setup
   readonly limits: PoolLimits
   readonly clock: Clock
+  /** Whose calls go before the others'. */
+  readonly isKnown: (holder: HolderKey) => boolean
 }
 
 const closedFault = () => new Fault('engine_failed', 'the token engine is closed')
@@ -80,6 +87,7 @@ export class WorkerPool {
   readonly #jobs = new Map<Slot, Job>()
   readonly #pauses = new Set<NodeJS.Timeout>()
   #queue: Job[] = []
+  #turns = 0
   #closed = false
   #failedBoots = 0
   #starting: { resolve: () => void; reject: (fault: Fault) => void } | undefined
@@ -108,15 +116,33 @@ export class WorkerPool {
   run(task: Task): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closedFault())
-      if (this.#isFull(task)) {
-        this.#counts.busyRefusals += 1
-        return reject(new Fault('engine_busy', 'too many calls wait for the token engine'))
-      }
+      const isKnown = this.#isKnown(task)
+      if (this.#isFull(task) && !(isKnown && this.#makeRoom())) return reject(this.#busy())
       const deadline = setTimeout(() => this.#late(job), this.#options.limits.callMs)
-      const job: Job = { task, resolve, reject, deadline, startedAtMs: 0, attempts: 0 }
+      const job: Job = { task, isKnown, resolve, reject, deadline, startedAtMs: 0, attempts: 0 }
       this.#queue.push(job)
       this.#dispatch()
     })
+  }
+
+  #busy(): Fault {
+    this.#counts.busyRefusals += 1
+    return new Fault('engine_busy', 'too many calls wait for the token engine')
+  }
+
+  /** Only a caller that has been heard out already makes a call that comes without a proof. */
+  #isKnown(task: Task): boolean {
+    const holder = task.kind === 'verify' ? task.holder : undefined
+    return holder === undefined || this.#options.isKnown(holder)
+  }
+
+  /** The last to come of those never heard of gives up its place. */
+  #makeRoom(): boolean {
+    const last = this.#queue.findLast((job) => !job.isKnown)
+    if (last === undefined || this.#queue.length < this.#options.limits.queue) return false
+    this.#queue = this.#queue.filter((job) => job !== last)
+    this.#fail(last, this.#busy())
+    return true
   }
 
   /** A holder fills its own part of the queue and not the others'. */
@@ -163,13 +189,20 @@ export class WorkerPool {
   #dispatch(): void {
     for (const slot of this.#slots) {
       if (slot.state !== 'idle') continue
-      const job = this.#queue.shift()
+      const job = this.#next()
       if (job === undefined) return
       job.attempts += 1
       job.startedAtMs = this.#options.clock.nowMs()
       this.#jobs.set(slot, job)
       slot.give(job.task, nowSeconds(this.#options.clock))
     }
+  }
+
+  #next(): Job | undefined {
+    if (this.#queue.length > 0) this.#turns += 1
+    const isForAll = this.#turns % TURNS_FOR_ALL === 0
+    const first = isForAll ? 0 : this.#queue.findIndex((job) => job.isKnown)
+    return this.#queue.splice(Math.max(first, 0), 1)[0]
   }
 
   #ready(slot: Slot): void {

@@ -68,7 +68,9 @@ describe('an outside planner', () => {
       payees: ['shop'],
     })
     expect(brief(await world.pay({ ...leaf, quote }))).toBe('401 unauthenticated')
+    expect(world.engine.recognised).not.toContain(rawPublicKey(leaf.key))
     expect(brief(await register(place, leaf))).toBe('201')
+    expect(world.engine.recognised).toContain(rawPublicKey(leaf.key))
     expect((await world.ledger.account(root.id))?.allotted).toBe(1_000)
     expect(await world.ledger.node(leaf.id)).toMatchObject({ custody: 'outside', label: 'leaf' })
     expect(brief(await world.pay({ ...leaf, quote }))).toBe('200 allow settled')

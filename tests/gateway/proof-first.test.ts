@@ -1,6 +1,7 @@
 /** A proof is judged before its token costs anything. */
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { rawPublicKey } from '../../runtime/core/keys.ts'
 import { brief, World } from './world.ts'
 
 async function holding() {
@@ -10,6 +11,18 @@ async function holding() {
 }
 
 const thief = () => generateKeyPairSync('ed25519').privateKey
+
+describe('a holder of a recorded node', () => {
+  it('is recognised by the engine once it has proved itself, and a thief is not', async () => {
+    const { world, leaf, looker } = await holding()
+    world.engine.recognised.length = 0
+    const stolen = { ...looker, key: thief() }
+    await world.gateway.search(world.request(stolen, '/search', { query: 'tea' }))
+    expect(world.engine.recognised).toEqual([])
+    await world.gateway.pay(world.request(leaf, '/payments', { quote: leaf.quote }))
+    expect(world.engine.recognised).toEqual([rawPublicKey(leaf.key)])
+  })
+})
 
 describe('a stolen token', () => {
   it('with a proof that does not hold never reaches the engine', async () => {

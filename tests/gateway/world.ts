@@ -69,6 +69,7 @@ interface FakeToken {
 /** A token is its claims in plain sight; whoever does not know the engine's secret text has no token. */
 export class FakeEngine implements TokenEngine {
   readonly verified: (RequestFacts | undefined)[] = []
+  readonly recognised: string[] = []
   /** Set to make every call a fault. */
   broken: Error | undefined
   /** Set to let everything through the token's own checks. */
@@ -108,6 +109,10 @@ export class FakeEngine implements TokenEngine {
         ...(request && { authorised: this.permissive || blocks.every((b) => permits(b, request)) }),
       },
     }
+  }
+
+  recognise(holder: string): void {
+    this.recognised.push(holder)
   }
 
   async mintRoot(claims: BlockClaims) {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../runtime/core/time.ts'
+import { createKnownHolders } from '../../runtime/tokens/known-holders.ts'
 import { createTokenEngine, type TokenPool } from '../../runtime/tokens/pool.ts'
 import type { PoolLimits } from '../../runtime/tokens/worker-pool.ts'
 import { keyOf, NOW, ROOT_ID, ROOT_KEY, rootClaims } from './fixtures.ts'
@@ -91,6 +92,43 @@ describe('the queue', () => {
     expect(pool.stats()).toMatchObject({ busyRefusals: 1, queued: 3 })
     await pool.close()
     expect(await ended).toHaveLength(4)
+  })
+
+  it('lets recognised holders go first, and every fourth time whoever has waited longest', async () => {
+    const pool = await fakePool()
+    pool.recognise('friend')
+    const holders = ['a', 'b', 'c', 'friend', 'd', 'friend', 'friend', 'e', 'friend']
+    const answered: string[] = []
+    const calls = holders.map(async (holder, i) => {
+      await pool.verify('who', undefined, holder)
+      answered.push(`${holder}${i}`)
+    })
+    await Promise.all(calls)
+    const first = ['a0', 'friend3', 'friend5', 'b1', 'friend6', 'friend8', 'c2', 'd4', 'e7']
+    expect(answered).toEqual(first)
+  })
+
+  it('when it is full gives the place of the last unknown holder to a recognised one, and to no other', async () => {
+    const pool = await fakePool({ queue: 2, callMs: 60_000 })
+    pool.recognise('friend')
+    void pool.verify('hang').catch(() => undefined)
+    const calls = ['a', 'b', 'friend', 'friend', 'c', 'friend'].map((holder) =>
+      pool.verify('who', undefined, holder).catch((fault: unknown) => ({ holder, fault })),
+    )
+    const busy = (holder: string) => ({ holder, fault: fault('engine_busy') })
+    expect(await Promise.all([calls[0], calls[1], calls[4], calls[5]])).toEqual([
+      busy('a'),
+      busy('b'),
+      busy('c'),
+      busy('friend'),
+    ])
+    expect(pool.stats()).toMatchObject({ queued: 2, busyRefusals: 4 })
+  })
+
+  it('knows the holders of the latest nodes, and forgets the one that it has known for longest', () => {
+    const known = createKnownHolders(2)
+    for (const holder of ['one', 'two', 'one', 'three']) known.add(holder)
+    expect(['one', 'two', 'three'].map((holder) => known.has(holder))).toEqual([true, false, true])
   })
 
   it('answers in order, each call with its own answer', async () => {
