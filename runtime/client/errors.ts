@@ -41,7 +41,7 @@ const isDenialCode = (code: string): code is DenialCode => Object.hasOwn(CODES, 
 /** What to do next after a problem: the code's own advice; `retry` when the gateway is at fault; else `stop`. */
 export function adviceOf(code: string, status: number): Advice {
   if (isDenialCode(code)) return CODES[code].advice
-  return status >= 500 || status === 429 || status === 409 ? 'retry' : 'stop'
+  return status >= 500 || status === 429 ? 'retry' : 'stop'
 }
 
 /** A problem document as an error; its own advice, where it gives one, is better than ours. */

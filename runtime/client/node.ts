@@ -41,10 +41,6 @@ const TRIES = 5
 /** Before the second try, where the gateway names no time; it doubles from there. */
 const WAIT_MS = 250
 
-/** A conflict is about what was asked, and the same would be asked again. */
-const isPassing = ({ advice, code }: ClientError): boolean =>
-  advice === 'retry' && code !== 'conflict'
-
 /**
  * Makes a call again while its error advises `retry`: no answer came, the gateway was at fault, or a proof was too
  * old. Each try signs a new proof, and every call of the client may be repeated: what was done is done once. Throws
@@ -55,7 +51,8 @@ export async function retrying<T>(call: () => Promise<T>, tries = TRIES): Promis
     try {
       return await call()
     } catch (error) {
-      if (!(error instanceof ClientError) || !isPassing(error) || tried >= tries) throw error
+      const isPassing = error instanceof ClientError && error.advice === 'retry'
+      if (!isPassing || tried >= tries) throw error
       await sleep((error.retryAfterSeconds ?? 0) * 1000 || WAIT_MS * 2 ** (tried - 1))
     }
   }

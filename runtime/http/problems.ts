@@ -4,6 +4,7 @@
  * name of a field.
  */
 import type { FastifyReply } from 'fastify'
+import type { Advice } from '../core/codes.ts'
 import { Fault, Rejected } from '../core/errors.ts'
 import { JsonError } from '../core/json.ts'
 import type { LedgerRefusal, Refused } from '../core/ledger.ts'
@@ -12,6 +13,7 @@ import { COMMON_PROBLEMS, type ProblemAnswer, problem, unavailable } from '../ga
 interface ProblemSpec {
   readonly status: number
   readonly title: string
+  readonly advice?: Advice
 }
 
 /** Every problem of the interface itself. Codes are stable; what checks refuse is in `core/codes.ts`. */

@@ -259,6 +259,15 @@ describe('a problem', () => {
     await expect(client.pay('a.b.c')).rejects.toMatchObject({ claim: 'quote', advice: 'stop' })
   })
 
+  it('of a state that has moved on is no reason to ask for the same again', async () => {
+    for (const code of ['conflict', 'closed']) {
+      gateway.reply = problem(code, 409)
+      await expect(client.registerNode('run_one', 'token')).rejects.toMatchObject({
+        advice: 'stop',
+      })
+    }
+  })
+
   it('has the gateway’s own advice where it gives one', async () => {
     gateway.reply = problem('something_new', 403, { advice: 'ask_parent' })
     await expect(client.pay('a.b.c')).rejects.toMatchObject({ advice: 'ask_parent' })
