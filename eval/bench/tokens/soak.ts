@@ -24,7 +24,9 @@ export interface Soak {
   readonly floors: readonly (readonly [calls: number, bytes: number])[]
   /** By how much the floors rise with each call. */
   readonly driftBytes: number
-  /** By how much the library's memory and its thread's heap grow with each call until their worker is replaced. */
+  /** What the library's memory and its thread's heap take in one worker, at the end. */
+  readonly workerBytes: number
+  /** By how much both grow with each call until their worker is replaced. */
   readonly workerBytesPerCall: number
   readonly callsPerSecond: number
 }
@@ -107,6 +109,7 @@ export async function measureSoak({ depth, calls, recycleCount }: SoakOrder): Pr
       // Kilobytes on Linux, and of this process alone: threads are in it, children are not.
       peakBytes: process.resourceUsage().maxRSS * 1024,
       recycled: engine.stats().recycled,
+      workerBytes: engine.stats().memoryBytes / WORKERS,
       floors,
       driftBytes: slope(floors),
       workerBytesPerCall,
