@@ -1,13 +1,14 @@
 /** The samples by which implementations of Biscuit are compared, and what our wrapper of the library makes of them. */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type Biscuit, libraryLimits, loadBiscuit } from '../../runtime/tokens/library.ts'
+import { libraryLimits } from '../../runtime/tokens/library.ts'
 import { parse, verifyToken } from '../../runtime/tokens/verify.ts'
 import { payRequest } from './fixtures.ts'
+import { biscuit } from './warm.ts'
 
-const FOLDER = join(import.meta.dirname, '../../../shared/data/biscuit-conformance')
+const FOLDER = join(import.meta.dirname, '../vectors/biscuit')
 
 const samplesSchema = z.object({
   root_public_key: z.string(),
@@ -30,27 +31,18 @@ const samplesSchema = z.object({
   ),
 })
 
-const isThere = existsSync(join(FOLDER, 'samples.json'))
-if (!isThere) process.stdout.write('skipped: the samples of the Biscuit project are not here\n')
-
 /** The library in WebAssembly takes no functions of a host, so a sample that calls one can be parsed and not asked. */
 const NEEDS_A_HOST = ['test035_ffi.bc']
-if (isThere) process.stdout.write(`not asked, for it needs functions of a host: ${NEEDS_A_HOST}\n`)
+process.stdout.write(`not asked, for it needs functions of a host: ${NEEDS_A_HOST}\n`)
 
 /** Root key id 1 in front of a sample that names none (field 1, not signed), so that more than its id is judged. */
 const named = (bytes: Buffer): Buffer =>
   bytes[0] === 0x08 ? bytes : Buffer.concat([Buffer.from([0x08, 0x01]), bytes])
 
-describe.skipIf(!isThere)('the samples of the Biscuit project', () => {
-  const text = isThere ? readFileSync(join(FOLDER, 'samples.json'), 'utf8') : ''
-  const samples = samplesSchema.parse(
-    isThere ? JSON.parse(text) : { root_public_key: '', testcases: [] },
-  )
+describe('the samples of the Biscuit project', () => {
+  const text = readFileSync(join(FOLDER, 'samples.json'), 'utf8')
+  const samples = samplesSchema.parse(JSON.parse(text))
   const rootKey = Buffer.from(samples.root_public_key, 'hex')
-  let biscuit: Biscuit
-  beforeAll(async () => {
-    biscuit = await loadBiscuit()
-  })
 
   it('are all there', () => {
     expect(samples.testcases).toHaveLength(38)
