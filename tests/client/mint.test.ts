@@ -1,9 +1,8 @@
 /** Minting as an outside planner does it, judged by the reference library and by the gateway's own verification. */
 import { execFileSync } from 'node:child_process'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { mintChild, readToken } from '../../runtime/client/mint.ts'
 import { minor } from '../../runtime/core/money.ts'
-import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
 import { verifyToken } from '../../runtime/tokens/verify.ts'
 import {
   append,
@@ -12,15 +11,10 @@ import {
   lookerClaims,
   plannerClaims,
   RING,
-  ROOT_ID,
   root,
   rootClaims,
 } from '../tokens/fixtures.ts'
-
-let biscuit: Biscuit
-beforeAll(async () => {
-  biscuit = await loadBiscuit()
-})
+import { biscuit, rootPublicKey } from '../tokens/warm.ts'
 
 const rejects = (code: string, claim?: string) =>
   expect.objectContaining({ name: 'Rejected', code, ...(claim !== undefined && { claim }) })
@@ -29,8 +23,7 @@ describe('a child minted in the planner’s own process', () => {
   it('verifies as the library and as the gateway read it, and needs no key but the planner’s', () => {
     const child = mintChild(root().token, keyOf(1), plannerClaims(1))
     const leaf = mintChild(child.token, keyOf(2), leafClaims(2))
-    const rootKey = biscuit.PublicKey.fromBytes(RING.get(ROOT_ID) ?? new Uint8Array(), 0)
-    using parsed = biscuit.Biscuit.fromBase64(leaf.token, rootKey)
+    using parsed = biscuit.Biscuit.fromBase64(leaf.token, rootPublicKey())
     expect(parsed.getRevocationIdentifiers()).toEqual(leaf.revocationIds)
     expect(verifyToken(biscuit, RING, leaf.token)).toMatchObject({
       ok: true,

@@ -1,12 +1,10 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Operation, RequestFacts } from '../../runtime/core/block.ts'
 import { OPERATIONS } from '../../runtime/core/block.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
 import { type Minor, minor } from '../../runtime/core/money.ts'
 import { later } from '../../runtime/core/time.ts'
 import { authorise, RUN_LIMITS } from '../../runtime/tokens/authorise.ts'
-import { createCanary, warmUp } from '../../runtime/tokens/canary.ts'
-import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
 import { verifyToken } from '../../runtime/tokens/verify.ts'
 import {
   append,
@@ -20,12 +18,7 @@ import {
   ROOT_ID,
   root,
 } from './fixtures.ts'
-
-let biscuit: Biscuit
-beforeAll(async () => {
-  biscuit = await loadBiscuit()
-  warmUp(biscuit, createCanary())
-})
+import { biscuit } from './warm.ts'
 
 const permits = (token: string, request: RequestFacts) => {
   const verdict = verifyToken(biscuit, RING, token, request)

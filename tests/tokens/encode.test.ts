@@ -1,18 +1,13 @@
 import fc from 'fast-check'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { decodeBlock } from '../../runtime/client/decode.ts'
 import { DEFAULT_SYMBOLS, encodeBlock } from '../../runtime/client/encode.ts'
 import type { BlockClaims, NodeKind } from '../../runtime/core/block.ts'
 import { CURRENCIES, minor } from '../../runtime/core/money.ts'
 import { seconds } from '../../runtime/core/time.ts'
-import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
 import { leafClaims, plannerClaims, rootClaims } from './fixtures.ts'
 import { libraryBlock, sameAsOurs } from './library-builder.ts'
-
-let biscuit: Biscuit
-beforeAll(async () => {
-  biscuit = await loadBiscuit()
-})
+import { biscuit } from './warm.ts'
 
 /** Words that the grammar or the default symbol table uses itself: a payee may be called any of them. */
 const WORDS = [

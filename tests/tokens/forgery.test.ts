@@ -1,13 +1,11 @@
 /** What somebody builds who holds an open token, its holder's key, and every tool that we have. */
 import { generateKeyPairSync, sign } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { encodeBlock } from '../../runtime/client/encode.ts'
 import { type SignedBlock, writeEnvelope } from '../../runtime/client/envelope.ts'
 import { chunkTag, Reader, varintTag, Writer } from '../../runtime/client/protobuf.ts'
 import { signFirstBlock, signNextBlock } from '../../runtime/client/sign.ts'
 import { minor } from '../../runtime/core/money.ts'
-import { createCanary, warmUp } from '../../runtime/tokens/canary.ts'
-import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
 import { verifyToken } from '../../runtime/tokens/verify.ts'
 import {
   append,
@@ -25,12 +23,7 @@ import {
   withBlocks,
 } from './fixtures.ts'
 import { honestSource, libraryPayload } from './library-builder.ts'
-
-let biscuit: Biscuit
-beforeAll(async () => {
-  biscuit = await loadBiscuit()
-  warmUp(biscuit, createCanary())
-})
+import { biscuit, rootPublicKey } from './warm.ts'
 
 const verify = (token: string) => verifyToken(biscuit, RING, token, payRequest())
 const codeOf = (token: string) => {
@@ -44,8 +37,6 @@ function leafOf(source: string): string {
   const parent = envelopeOf(root().token)
   return signNextBlock({ parent, holder: keyOf(1), payload, sealed: true }).token
 }
-
-const rootPublicKey = () => biscuit.PublicKey.fromBytes(RING.get(ROOT_ID) ?? new Uint8Array(), 0)
 
 /** The library alone, as a gateway that trusts it would ask. */
 function libraryPermits(token: string, amount: number): boolean {

@@ -1,19 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { createCanary, warmUp } from '../../runtime/tokens/canary.ts'
-import {
-  type Biscuit,
-  callLibrary,
-  classifyFailure,
-  libraryLimits,
-  loadBiscuit,
-} from '../../runtime/tokens/library.ts'
-
-let biscuit: Biscuit
-beforeAll(async () => {
-  biscuit = await loadBiscuit()
-  warmUp(biscuit, createCanary())
-})
+import { describe, expect, it } from 'vitest'
+import { callLibrary, classifyFailure, libraryLimits } from '../../runtime/tokens/library.ts'
+import { biscuit } from './warm.ts'
 
 const thrownBy = (call: () => unknown): unknown => {
   try {

@@ -1,12 +1,11 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { publicJwkSchema } from '../../runtime/core/keys.ts'
 import { later } from '../../runtime/core/time.ts'
-import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
 import type { Task } from '../../runtime/tokens/messages.ts'
 import { createTokenEngine } from '../../runtime/tokens/pool.ts'
 import { publishedRootKeys, setupOf } from '../../runtime/tokens/root-keys.ts'
-import { createEngine, type Engine, outcomeOf } from '../../runtime/tokens/tasks.ts'
+import { createEngine, outcomeOf } from '../../runtime/tokens/tasks.ts'
 import {
   keyOf,
   leafAt,
@@ -17,6 +16,7 @@ import {
   root,
   rootClaims,
 } from './fixtures.ts'
+import { biscuit } from './warm.ts'
 
 const RETIRES = later(NOW, 600)
 const LAST = later(RETIRES, -1)
@@ -25,12 +25,7 @@ const rotated = {
   others: [{ id: ROOT_ID, publicKey: createPublicKey(ROOT_KEY), retiresAtSeconds: RETIRES }],
 }
 
-let biscuit: Biscuit
-let engine: Engine
-beforeAll(async () => {
-  biscuit = await loadBiscuit()
-  engine = createEngine(biscuit, setupOf(rotated))
-})
+const engine = createEngine(biscuit, setupOf(rotated))
 
 describe('a token of an older root key', () => {
   const verify: Task = { kind: 'verify', token: leafAt(2).token }

@@ -1,20 +1,16 @@
 /** What a worker makes of a library that fails in the middle of a task. */
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { RequestFacts } from '../../runtime/core/block.ts'
 import type { Minor } from '../../runtime/core/money.ts'
-import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
+import type { Biscuit } from '../../runtime/tokens/library.ts'
 import type { Task } from '../../runtime/tokens/messages.ts'
 import { setupOf } from '../../runtime/tokens/root-keys.ts'
 import { createEngine, type Engine, outcomeOf } from '../../runtime/tokens/tasks.ts'
 import { keyOf, leafAt, NOW, payRequest, ROOT_ID, ROOT_KEY, rootClaims } from './fixtures.ts'
+import { biscuit } from './warm.ts'
 
-let engine: Engine
-let biscuit: Biscuit
-beforeAll(async () => {
-  biscuit = await loadBiscuit()
-  const rootKeys = { current: { id: ROOT_ID, privateKey: ROOT_KEY }, others: [] }
-  engine = createEngine(biscuit, setupOf(rootKeys))
-})
+const rootKeys = { current: { id: ROOT_ID, privateKey: ROOT_KEY }, others: [] }
+const engine = createEngine(biscuit, setupOf(rootKeys))
 
 const verifyTask = (): Task => ({ kind: 'verify', token: leafAt(1).token, request: payRequest() })
 
@@ -34,10 +30,7 @@ const trap = () => Object.assign(new Error('unreachable'), { name: 'RuntimeError
 
 describe('an engine', () => {
   it('does not start with a root key that the library could not use later', () => {
-    const { ring, ...rest } = setupOf({
-      current: { id: ROOT_ID, privateKey: ROOT_KEY },
-      others: [],
-    })
+    const { ring, ...rest } = setupOf(rootKeys)
     const noPoint = new Uint8Array(32).fill(2)
     for (const key of [noPoint, noPoint.subarray(1)]) {
       expect(() =>

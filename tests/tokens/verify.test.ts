@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { encodeBlock } from '../../runtime/client/encode.ts'
 import { writeEnvelope } from '../../runtime/client/envelope.ts'
 import { signFirstBlock } from '../../runtime/client/sign.ts'
@@ -7,8 +7,6 @@ import type { BlockClaims } from '../../runtime/core/block.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
 import { later } from '../../runtime/core/time.ts'
-import { createCanary, warmUp } from '../../runtime/tokens/canary.ts'
-import { type Biscuit, loadBiscuit } from '../../runtime/tokens/library.ts'
 import { verifyToken } from '../../runtime/tokens/verify.ts'
 import {
   append,
@@ -25,19 +23,13 @@ import {
   root,
   rootClaims,
 } from './fixtures.ts'
-
-let biscuit: Biscuit
-beforeAll(async () => {
-  biscuit = await loadBiscuit()
-  warmUp(biscuit, createCanary())
-})
+import { biscuit, rootPublicKey } from './warm.ts'
 
 const verify = (token: string, ring = RING) => verifyToken(biscuit, ring, token)
 const codeOf = (token: string, ring = RING) => {
   const verdict = verify(token, ring)
   return verdict.ok ? 'ok' : verdict.code
 }
-const parentKey = () => biscuit.PublicKey.fromBytes(RING.get(ROOT_ID) ?? new Uint8Array(), 0)
 
 describe('an honest chain', () => {
   it('verifies, and says what every block says, block 0 first', () => {
@@ -61,7 +53,7 @@ describe('an honest chain', () => {
 
   it('has the revocation ids and the bytes that the library has', () => {
     const { token, revocationIds } = leafAt(2)
-    using parsed = biscuit.Biscuit.fromBase64(token, parentKey())
+    using parsed = biscuit.Biscuit.fromBase64(token, rootPublicKey())
     expect(parsed.getRevocationIdentifiers()).toEqual(revocationIds)
     expect(Buffer.from(parsed.toBytes()).toString('base64url')).toBe(token)
   })
@@ -69,7 +61,7 @@ describe('an honest chain', () => {
   it('takes its text with padding, as the library writes it, and without', () => {
     for (const depth of [1, 2, 3]) {
       const { token } = leafAt(depth)
-      using parsed = biscuit.Biscuit.fromBase64(token, parentKey())
+      using parsed = biscuit.Biscuit.fromBase64(token, rootPublicKey())
       expect(codeOf(parsed.toBase64())).toBe('ok')
     }
   })
