@@ -41,19 +41,21 @@ function until(style: Style, at: Seconds, now: Seconds): string {
 
 /** All lines, each ended. */
 export function inspectionText(style: Style, inspection: Inspection, now: Seconds): string {
-  const { blocks, now: recorded, notLookedUp } = inspection
+  const { blocks, now: recorded, lookedUp, notLookedUp } = inspection
   const parts = [
     `${headline(inspection, now)}\n`,
     ...blocks.map((block, i) => blockText(style, block, blocks[i - 1], i, now)),
     ...(blocks.length > 0 ? [`at most: ${atMost(blocks)}\n`] : []),
     ...(recorded ? [nowText(style, recorded)] : []),
-    ...(notLookedUp.length > 0
-      ? [`not looked up:\n${notLookedUp.map((what) => `  ${shown(what, 300)}\n`).join('')}`]
-      : []),
+    ...(lookedUp.length > 0 ? [listText('looked up', lookedUp)] : []),
+    ...(notLookedUp.length > 0 ? [listText('left to the gateway', notLookedUp)] : []),
     `${verdictText(style, inspection)}\n`,
   ]
   return parts.join('\n')
 }
+
+const listText = (title: string, items: readonly string[]): string =>
+  `${title}:\n${items.map((item) => `  ${shown(item, 300)}\n`).join('')}`
 
 function headline(inspection: Inspection, now: Seconds): string {
   const { verifies, characters, sealed, blocks, unproved, rootKey } = inspection
@@ -172,8 +174,12 @@ export function verdictText(style: Style, { would, refusal, verifies, now }: Ins
     return tint(style, 'refused', `✗ would be refused now: ${code}, because ${because}`)
   }
   switch (would) {
-    case 'accept':
-      return tint(style, 'good', '✓ would be accepted now, with a proof by its holder')
+    case 'unopposed':
+      return tint(
+        style,
+        'good',
+        '✓ nothing that was looked up speaks against it; the gateway judges the rest when its holder asks',
+      )
     case 'repeat':
       return `✓ would be told the outcome of its payment again (${now?.nodes.at(-1)?.payment?.state}); no money would move`
     default:

@@ -49,9 +49,13 @@ export interface Inspection {
   readonly rootKey?: { readonly id: number; readonly retiresAt?: Seconds }
   readonly blocks: readonly InspectedBlock[]
   readonly now?: RecordedNow
-  /** `repeat` where the leaf's payment was made: whoever asks again is told its outcome, and nothing moves. */
-  readonly would: 'refuse' | 'accept' | 'repeat' | 'unknown'
+  /**
+   * `repeat` where the leaf's payment was made: whoever asks again is told its outcome, and nothing moves. `unopposed`
+   * where everything in `lookedUp` holds; to accept it is the gateway's alone, which also judges what is in `notLookedUp`.
+   */
+  readonly would: 'refuse' | 'unopposed' | 'repeat' | 'unknown'
   readonly refusal?: Refusal
+  readonly lookedUp: readonly string[]
   readonly notLookedUp: readonly string[]
 }
 
@@ -69,7 +73,7 @@ export function inspect({ token, verdict, ring, asked, now }: ToInspect): Inspec
   const common = { verifies: verdict.ok, characters: token.length, unproved }
   if (!verdict.ok) {
     const refusal = refuse(verdict.code, detailOf(verdict.code, ring, unproved.rootKeyId, now))
-    return { ...common, blocks: [], would: 'refuse', refusal, notLookedUp: [] }
+    return { ...common, blocks: [], would: 'refuse', refusal, lookedUp: [], notLookedUp: [] }
   }
   const verified = verdict.token
   const recorded = asked.asked && asked.detail ? recordedNow(verified, asked.detail) : undefined
@@ -87,7 +91,8 @@ export function inspect({ token, verdict, ring, asked, now }: ToInspect): Inspec
       ? { would: 'repeat' }
       : refusal
         ? { would: 'refuse', refusal }
-        : { would: isRecorded ? 'accept' : 'unknown' }),
+        : { would: isRecorded ? 'unopposed' : 'unknown' }),
+    lookedUp: lookedUp(verified, recorded),
     notLookedUp: missing(verified, asked, recorded),
   }
 }
@@ -224,20 +229,47 @@ function stoppedBy({ run, nodes, isGatewayFrozen }: RecordedNow): Refusal | unde
   return closed && refuse('run_closed', `${closed.id} is ${closed.standing}`)
 }
 
+/** What was judged here, with the number of the gateway's check that judges it again. */
+function lookedUp({ blocks }: VerifiedToken, recorded: RecordedNow | undefined): string[] {
+  const always = [
+    'signatures, signers and grammar of every block, under a root key in force (check 2)',
+    'whether a node has expired, by the clock of this machine (check 3)',
+    'whether a block claims more than the one above it (check 4)',
+  ]
+  if (recorded === undefined) return always
+  return [
+    ...always,
+    ...(recorded.chain === 'not compared'
+      ? []
+      : ['whether its chain is the recorded one (check 2)']),
+    'whether its nodes, the run or the gateway were stopped (check 3)',
+    ...(isLeaf(blocks) ? ['what is left of it (check 8)'] : []),
+  ]
+}
+
+const isLeaf = (blocks: readonly BlockClaims[]): boolean => blocks.at(-1)?.kind === 'leaf'
+
+/** What only the gateway judges, and what could not be asked. */
 function missing(
   { blocks }: VerifiedToken,
   asked: Asked,
   recorded: RecordedNow | undefined,
 ): string[] {
-  if (!asked.asked) {
-    return [
-      `what is left of it, whether it was stopped, and whether its chain is recorded (${asked.why})`,
-    ]
-  }
-  if (recorded === undefined) return []
   return [
-    ...(recorded.chain === 'not compared' ? ['whether this is the chain that was recorded'] : []),
-    'whether the mandate still verifies',
-    ...(blocks.at(-1)?.kind === 'leaf' ? ['what its quote, the rules and the monitor say'] : []),
+    ...(asked.asked
+      ? []
+      : [
+          `what is left of it, whether it was stopped, and whether its chain is recorded (${asked.why})`,
+        ]),
+    ...(recorded?.chain === 'not compared'
+      ? ['whether its chain is the recorded one (check 2)']
+      : []),
+    'the proof by its holder (check 2)',
+    'whether the mandate still verifies, and the clock of the gateway (check 3)',
+    'the depth that the mandate allows (check 4)',
+    'what its own checks say of a request (check 5)',
+    ...(isLeaf(blocks)
+      ? ['its quote, the rules, the mandate’s limits and the monitor (checks 6 to 9)']
+      : []),
   ]
 }

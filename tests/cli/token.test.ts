@@ -14,7 +14,10 @@ import { minor } from '../../runtime/core/money.ts'
 import { isoTime, later, nowSeconds, seconds } from '../../runtime/core/time.ts'
 import {
   type Held,
+  lasting,
   newKey,
+  PRINCIPAL,
+  publicJwk,
   signed,
   split,
   splitLeaf,
@@ -58,7 +61,7 @@ async function inspected(token: string, ...options: readonly string[]) {
 }
 
 const REPEATED = 'would be told the outcome of its payment again (settled)'
-const ACCEPTED = 'would be accepted now, with a proof by its holder'
+const UNOPPOSED = 'nothing that was looked up speaks against it'
 const UNKNOWN = 'whether it would be accepted now was not looked up'
 
 /** A data folder with the root key of the fixtures and nothing else. */
@@ -94,7 +97,7 @@ describe('token inspect without a gateway', () => {
     expect(out).toContain('planner nd_1, whose holder signed this block')
     expect(out).toContain('INR 2.00 less, 1 payee fewer')
     expect(out).toContain('may pay acme once, INR 2.50 or less')
-    expect(out).not.toContain(ACCEPTED)
+    expect(out).not.toContain(UNOPPOSED)
   })
 
   it('says of an expired one which block ended and when', async () => {
@@ -213,14 +216,14 @@ describe('token inspect with a gateway', () => {
     expect(out).toContain(UNKNOWN)
   })
 
-  it('says what is left and that the recorded chain would be accepted', async () => {
+  it('says what is left and that nothing speaks against the recorded chain', async () => {
     const { code, out } = await ask(middle.token)
     expect(code).toBe(0)
     expect(out).toContain('available INR 900.00')
     expect(out).toContain('the chain is the one that was recorded')
     expect(out).toContain('available INR 100.00')
     expect(out).toContain('given on INR 100.00')
-    expect(out).toContain(ACCEPTED)
+    expect(out).toContain(UNOPPOSED)
   })
 
   it.each([
@@ -240,7 +243,7 @@ describe('token inspect with a gateway', () => {
     const { code, json } = await ask(middle.token, '--json')
     const document = json<Document>()
     expect(code).toBe(0)
-    expect(document).toMatchObject({ verifies: true, would: 'accept' })
+    expect(document).toMatchObject({ verifies: true, would: 'unopposed' })
     expect(document.now?.nodes.map(({ available }) => available)).toEqual([90_000, 10_000])
     expect(document.blocks).toHaveLength(2)
   })
@@ -274,7 +277,7 @@ describe('token inspect with a gateway', () => {
   it('says of a paid leaf that its answer would be told again', async () => {
     const quote = gateway.quote()
     const leaf = await splitLeaf(gateway, middle, 0, quote)
-    expect((await ask(leaf.token)).out).toContain(ACCEPTED)
+    expect((await ask(leaf.token)).out).toContain(UNOPPOSED)
     expect((await signed(gateway, leaf, 'POST', '/payments', { quote })).status).toBe(200)
     const { code, out } = await ask(leaf.token)
     expect(code).toBe(0)
@@ -288,6 +291,52 @@ describe('token inspect with a gateway', () => {
     expect(code).toBe(0)
     expect(out).toContain('whether it was stopped')
     expect(out).toContain(UNKNOWN)
+  })
+
+  it('promises nothing that only the gateway knows: it may trust the principal no more', async () => {
+    const overrides = { ledger: lasting() }
+    const first = await startGateway({ overrides })
+    const held = await startOutsideRun(first)
+    await first.close()
+    const principals = [{ id: PRINCIPAL, keys: [publicJwk(newKey(), 'alice-1')] }]
+    const second = await startGateway({ again: first, overrides, config: { principals } })
+    try {
+      const path = `/runs/${held.run}/nodes/${held.node}/close`
+      const answer = await signed(second, held, 'POST', path, {})
+      expect(await answer.json()).toMatchObject({ status: 403, code: 'mandate_invalid' })
+      const file = dataFile(join(dir, 'data'), 'operatorToken')
+      writeFileSync(file, second.token, { mode: 0o600 })
+      const { out, refused } = await inspected(held.token, '--url', second.url)
+      expect(refused).toBeUndefined()
+      expect(out).toContain(UNOPPOSED)
+      expect(out).not.toContain('accepted')
+    } finally {
+      await second.close()
+    }
+  })
+
+  it('names each check once, as looked up here or as left to the gateway', async () => {
+    const leaf = await splitLeaf(gateway, middle, 0, gateway.quote())
+    const { json } = await ask(leaf.token, '--json')
+    const { lookedUp, notLookedUp } = json<{ lookedUp: string[]; notLookedUp: string[] }>()
+    expect(lookedUp).toEqual([
+      'signatures, signers and grammar of every block, under a root key in force (check 2)',
+      'whether a node has expired, by the clock of this machine (check 3)',
+      'whether a block claims more than the one above it (check 4)',
+      'whether its chain is the recorded one (check 2)',
+      'whether its nodes, the run or the gateway were stopped (check 3)',
+      'what is left of it (check 8)',
+    ])
+    expect(notLookedUp).toEqual([
+      'the proof by its holder (check 2)',
+      'whether the mandate still verifies, and the clock of the gateway (check 3)',
+      'the depth that the mandate allows (check 4)',
+      'what its own checks say of a request (check 5)',
+      'its quote, the rules, the mandate’s limits and the monitor (checks 6 to 9)',
+    ])
+    const planner = await ask(middle.token)
+    expect(planner.out).toContain('left to the gateway:\n  the proof by its holder (check 2)')
+    expect(planner.out).not.toContain('checks 6 to 9')
   })
 
   it('gives the digest of a chain to the operator and not to a planner', async () => {

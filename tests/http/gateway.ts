@@ -22,6 +22,7 @@ import {
 } from '../../runtime/core/ids.ts'
 import { signJws } from '../../runtime/core/jws.ts'
 import { type PublicJwk, publicJwkSchema, rawPublicKey } from '../../runtime/core/keys.ts'
+import type { Ledger } from '../../runtime/core/ledger.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type { Rail } from '../../runtime/core/rail.ts'
 import { later, nowSeconds, seconds } from '../../runtime/core/time.ts'
@@ -53,6 +54,15 @@ export function fakeRail(): Rail & { readonly paid: number } {
       return paid
     },
   }
+}
+
+/** A ledger that outlives its gateway: what a data folder is to one that is started again. */
+export function lasting(): Ledger {
+  const ledger = createMemoryLedger({ organisation: 'test' })
+  return new Proxy(ledger, {
+    get: (target, name) =>
+      name === 'close' ? async () => {} : Reflect.get(target, name).bind(target),
+  })
 }
 
 export const PRINCIPAL = 'alice'

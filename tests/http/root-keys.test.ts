@@ -4,19 +4,16 @@ import { createPublicKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../runtime/core/clock.ts'
 import { rootKeysSchema } from '../../runtime/core/keys.ts'
-import type { Ledger } from '../../runtime/core/ledger.ts'
 import { later, nowSeconds } from '../../runtime/core/time.ts'
-import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
-import { newKey, signed, split, splitLeaf, startGateway, startOutsideRun } from './gateway.ts'
-
-/** What a data folder is to a gateway that is started again. */
-function lasting(): Ledger {
-  const ledger = createMemoryLedger({ organisation: 'test' })
-  return new Proxy(ledger, {
-    get: (target, name) =>
-      name === 'close' ? async () => {} : Reflect.get(target, name).bind(target),
-  })
-}
+import {
+  lasting,
+  newKey,
+  signed,
+  split,
+  splitLeaf,
+  startGateway,
+  startOutsideRun,
+} from './gateway.ts'
 
 describe('a rotated root key', () => {
   it('lets runs of the old key end within the grace, signs new ones, and refuses the old afterwards', async () => {

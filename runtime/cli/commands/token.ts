@@ -34,8 +34,12 @@ const HELP = `
 The token is read from a file or stdin and is never an argument, because whoever lists the processes
 of a machine reads their arguments. It is never printed, and what it says is shown only where it verifies.
 
-Exit code 0: it would be accepted or, where no gateway could be asked, nothing known speaks against it
-(\`would\` is then "unknown" in --json). 11: it would be refused.
+It names what was looked up, and what only the gateway judges when the holder asks: so nothing
+here is a promise.
+
+Exit code 0: nothing that was looked up speaks against it (\`would\` is "unopposed" in --json,
+"repeat" where its payment was made, "unknown" where no gateway could be asked). 11: it would be
+refused.
 `
 
 export function tokenCommand(io: Io): Command {
