@@ -1,15 +1,17 @@
 /** Commands for auditors: export the log, verify it against itself and its seals, verify a receipt. */
-import { createWriteStream, existsSync } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
 import { z } from 'zod'
 import { exportLog } from '../../audit/export.ts'
 import { receiptOf } from '../../audit/receipts.ts'
+import type { GatewaySigner } from '../../audit/signer.ts'
 import { type AuditVerdict, type VerifyOptions, verifyExport } from '../../audit/verify.ts'
 import { parseJson } from '../../core/json.ts'
 import { parseJws, verifyJws } from '../../core/jws.ts'
 import { type Jwks, jwksSchema, publicKeyOf } from '../../core/keys.ts'
+import type { Ledger } from '../../core/ledger.ts'
 import { formatMoney } from '../../core/money.ts'
 import { type Receipt, receiptSchema } from '../../core/receipt.ts'
 import type { RunRecord } from '../../core/records.ts'
@@ -17,25 +19,26 @@ import { isoTime } from '../../core/time.ts'
 import { publicKeyOfSigner } from '../../http/public-key.ts'
 import { runsAnswer } from '../../http/shapes.ts'
 import { everyRun } from '../../ledger/reads.ts'
-import { openSqliteLedger } from '../../ledger/sqlite.ts'
 import { type Api, createApi } from '../api.ts'
-import { dataFile, openDataDir, readIdentity } from '../data-dir.ts'
+import { openDataDir, readIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import { type Io, table } from '../io.ts'
 import {
   apiOf,
+  collect,
   command,
   dataPath,
   emit,
+  isServed,
+  readDocument,
   readInput,
   type ServerOptions,
   withServer,
+  withStore,
 } from './context.ts'
 import { runId } from './runs.ts'
 
 type Options = ServerOptions & { json?: boolean }
-
-const collect = (value: string, before: string[] = []): string[] => [...before, value]
 
 export function auditCommand(io: Io): Command {
   return new Command('audit')
@@ -95,9 +98,9 @@ async function gather(
   options: VerifyCommandOptions,
 ): Promise<Gathered> {
   if (file !== undefined) return { lines: readInput(file).split('\n') }
-  const data = dataPath(io, options.data)
-  const isServed = options.url ?? io.environment.url ?? existsSync(dataFile(data, 'server'))
-  return isServed ? fromGateway(apiOf(io, options), options.run) : fromDataDir(data)
+  return isServed(io, options)
+    ? fromGateway(apiOf(io, options), options.run)
+    : fromDataDir(dataPath(io, options.data))
 }
 
 async function fromGateway(api: Api, run: string | undefined): Promise<Gathered> {
@@ -112,29 +115,27 @@ async function fromGateway(api: Api, run: string | undefined): Promise<Gathered>
 
 /** The store of a gateway that does not run now, with the seals and receipts that it would give. */
 async function fromDataDir(path: string): Promise<Gathered> {
-  const { organisation, gateway } = readIdentity(path)
+  const { gateway } = readIdentity(path)
   const data = openDataDir(path)
   try {
-    const ledger = await openSqliteLedger({ path: data.store, organisation })
-    try {
-      const lines: string[] = []
-      for await (const line of exportLog(ledger)) lines.push(line)
-      const signer = { ...data.signing, gateway }
-      const runs: RunRecord[] = []
-      for await (const run of everyRun(ledger)) runs.push(run)
-      const settled = await ledger.payments({ states: ['settled'], limit: 1_000_000 })
-      const receipts = settled.flatMap((payment) => {
-        const run = runs.find(({ id }) => id === payment.run)
-        return (run && receiptOf(run, payment, signer)) ?? []
-      })
-      const seals = runs.flatMap(({ seal }) => (seal === undefined ? [] : [seal]))
-      return { lines, seals, receipts, jwks: { keys: [{ ...publicKeyOfSigner(signer) }] } }
-    } finally {
-      await ledger.close()
-    }
+    return await withStore(data, (ledger) => gatherFrom(ledger, { ...data.signing, gateway }))
   } finally {
     data.close()
   }
+}
+
+async function gatherFrom(ledger: Ledger, signer: GatewaySigner): Promise<Gathered> {
+  const lines: string[] = []
+  for await (const line of exportLog(ledger)) lines.push(line)
+  const runs: RunRecord[] = []
+  for await (const run of everyRun(ledger)) runs.push(run)
+  const settled = await ledger.payments({ states: ['settled'], limit: 1_000_000 })
+  const receipts = settled.flatMap((payment) => {
+    const run = runs.find(({ id }) => id === payment.run)
+    return (run && receiptOf(run, payment, signer)) ?? []
+  })
+  const seals = runs.flatMap(({ seal }) => (seal === undefined ? [] : [seal]))
+  return { lines, seals, receipts, jwks: { keys: [{ ...publicKeyOfSigner(signer) }] } }
 }
 
 /** What the auditor kept counts beside what the gateway says now. */
@@ -148,11 +149,8 @@ function withKept(found: Gathered, options: VerifyCommandOptions): VerifyOptions
   return { seals, receipts, ...(jwks === undefined ? {} : { jwks }) }
 }
 
-function readJwks(file: string): Jwks {
-  const parsed = jwksSchema.safeParse(tryJson(readInput(file)))
-  if (parsed.success) return parsed.data
-  throw new Failure('usage', `${file} is wrong: expected a JSON Web Key Set`)
-}
+const readJwks = (file: string): Jwks =>
+  readDocument(file, jwksSchema, `${file} is wrong: expected a JSON Web Key Set`)
 
 function tryJson(text: string): unknown {
   try {

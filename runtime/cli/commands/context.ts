@@ -4,8 +4,10 @@ import { Command } from 'commander'
 import { z } from 'zod'
 import type { Secret } from '../../config.ts'
 import { parseJson } from '../../core/json.ts'
+import type { Ledger } from '../../core/ledger.ts'
+import { openSqliteLedger } from '../../ledger/sqlite.ts'
 import { type Api, createApi } from '../api.ts'
-import { dataFile, readOperatorToken } from '../data-dir.ts'
+import { type DataDir, dataFile, readIdentity, readOperatorToken } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
 
@@ -66,6 +68,27 @@ function localUrl(data: string): string {
   return serverFileSchema.parse(parseJson(readFileSync(file))).local
 }
 
+/** Whether there is a gateway to ask: one that is named, or one that serves from the data folder. */
+export const isServed = (io: Io, { data, url }: ServerOptions): boolean =>
+  (url ?? io.environment.url) !== undefined || existsSync(dataFile(dataPath(io, data), 'server'))
+
+/** The store of a data folder that is held, for as long as `act` takes. Throws Failure, Fault. */
+export async function withStore<T>(
+  { path, store }: DataDir,
+  act: (ledger: Ledger) => Promise<T>,
+): Promise<T> {
+  const { organisation } = readIdentity(path)
+  const ledger = await openSqliteLedger({ path: store, organisation })
+  try {
+    return await act(ledger)
+  } finally {
+    await ledger.close()
+  }
+}
+
+/** An option that may be given again for more. */
+export const collect = (value: string, before: string[] = []): string[] => [...before, value]
+
 /** Prints data once: as JSON where asked for, otherwise as text for a person. */
 export function emit(
   io: Io,
@@ -74,6 +97,16 @@ export function emit(
   human: () => string,
 ): void {
   io.out(options.json ? `${JSON.stringify(data)}\n` : human())
+}
+
+/** A JSON document that the user names, `-` for stdin. Throws Failure, with the sentence `wrong` where it is none such. */
+export function readDocument<T>(path: string, schema: z.ZodType<T>, wrong: string): T {
+  const text = readInput(path)
+  try {
+    return schema.parse(parseJson(text))
+  } catch (cause) {
+    throw new Failure('usage', wrong, { cause })
+  }
 }
 
 /** A file that the user names; `-` is stdin. */

@@ -28,7 +28,7 @@ import { newPrivateJwk } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { worstCase } from '../worst-case.ts'
-import { command, emit, readInput } from './context.ts'
+import { collect, command, emit, readDocument } from './context.ts'
 import { rotateCommand } from './rotate.ts'
 
 interface NewKeyOptions {
@@ -140,8 +140,6 @@ interface SignOptions {
   json?: boolean
 }
 
-const collect = (value: string, before: string[] = []): string[] => [...before, value]
-
 export function mandateCommand(io: Io): Command {
   const sign = command({
     name: 'sign',
@@ -189,12 +187,15 @@ function signMandate(io: Io, options: SignOptions): void {
   )
 }
 
+const claims = z.record(z.string(), z.unknown())
+const NO_CLAIMS = 'the claims are wrong: expected one strict JSON object'
+
 const whole = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
 
 function mandateOf(io: Io, options: SignOptions): Mandate {
   const now = nowSeconds(io.clock)
-  const given = options.claims === undefined ? {} : claimsOf(readInput(options.claims))
+  const given = options.claims === undefined ? {} : readDocument(options.claims, claims, NO_CLAIMS)
   const defaults = {
     jti: freshId(),
     iat: now,
@@ -240,12 +241,4 @@ const HINTS: Readonly<Record<string, string>> = {
   approvalAbove: `expected --approval-above ${AMOUNT}`,
   payees: 'expected --payee, each id once',
   exp: 'expected --expires-in as whole seconds',
-}
-
-function claimsOf(text: string): Record<string, unknown> {
-  try {
-    return z.record(z.string(), z.unknown()).parse(parseJson(text))
-  } catch (cause) {
-    throw new Failure('usage', 'the claims are wrong: expected one strict JSON object', { cause })
-  }
 }

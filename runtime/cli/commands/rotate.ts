@@ -8,18 +8,10 @@ import { Fault } from '../../core/errors.ts'
 import { thumbprint } from '../../core/keys.ts'
 import { isoTime, later, nowSeconds, type Seconds, seconds } from '../../core/time.ts'
 import { everyRun } from '../../ledger/reads.ts'
-import { openSqliteLedger } from '../../ledger/sqlite.ts'
-import {
-  type DataDir,
-  dataFile,
-  openDataDir,
-  readIdentity,
-  readRootRing,
-  rotateRootKey,
-} from '../data-dir.ts'
+import { type DataDir, dataFile, openDataDir, readRootRing, rotateRootKey } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
-import { command, dataPath, emit } from './context.ts'
+import { command, dataPath, emit, withStore } from './context.ts'
 
 interface RotateOptions {
   data?: string
@@ -81,9 +73,7 @@ interface Outlasting {
 async function runsAfter(data: DataDir, retiresAt: Seconds): Promise<Outlasting | undefined> {
   if (!existsSync(dataFile(data.path, 'identity'))) return { runs: 0, untilSeconds: 0 }
   try {
-    const { organisation } = readIdentity(data.path)
-    const ledger = await openSqliteLedger({ path: data.store, organisation })
-    try {
+    return await withStore(data, async (ledger) => {
       let [runs, untilSeconds] = [0, 0]
       for await (const { state, expiresAtSeconds } of everyRun(ledger)) {
         if (state !== 'running' || expiresAtSeconds <= retiresAt) continue
@@ -91,9 +81,7 @@ async function runsAfter(data: DataDir, retiresAt: Seconds): Promise<Outlasting 
         untilSeconds = Math.max(untilSeconds, expiresAtSeconds)
       }
       return { runs, untilSeconds }
-    } finally {
-      await ledger.close()
-    }
+    })
   } catch (error) {
     if (error instanceof Failure || error instanceof Fault) return undefined
     throw error
@@ -105,8 +93,9 @@ function outlastingLine(outlasting: Outlasting | undefined, isAtOnce: boolean): 
     return 'which runs last longer could not be read: `headgate runs` lists them'
   }
   const { runs, untilSeconds } = outlasting
-  if (runs === 0)
+  if (runs === 0) {
     return isAtOnce ? 'no run is under way' : 'no run under way lasts longer than that'
+  }
   const [many, they] = runs === 1 ? ['1 run', 'it is'] : [`${runs} runs`, 'they are']
   const last = isoTime(seconds(untilSeconds))
   return isAtOnce

@@ -2,17 +2,15 @@
  * `token inspect`: what a token is and what would come of it now. The token comes from a file or stdin and is never
  * printed; the Biscuit library runs in its worker, because it writes on stdout whatever it likes.
  */
-import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import type { TokenVerdict } from '../../core/engine.ts'
 import type { RunId } from '../../core/ids.ts'
-import { parseJson } from '../../core/json.ts'
 import { type PublishedRootKeys, rootKeysSchema } from '../../core/keys.ts'
 import { LIMITS } from '../../core/limits.ts'
 import { nowSeconds } from '../../core/time.ts'
 import { createTokenEngine } from '../../tokens/pool.ts'
 import { createApi } from '../api.ts'
-import { dataFile, readRootRing } from '../data-dir.ts'
+import { readRootRing } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import { type Asked, inspect } from '../inspect.ts'
 import { atMost, inspectionText } from '../inspect-text.ts'
@@ -22,6 +20,8 @@ import {
   command,
   dataPath,
   emit,
+  isServed,
+  readDocument,
   readInput,
   type ServerOptions,
   withServer,
@@ -103,30 +103,19 @@ const PUBLISHED = '/.well-known/root-keys.json'
 
 /** The published document, kept in a file or fetched from where it says; from elsewhere than here by https alone. */
 async function namedRing(named: string): Promise<PublishedRootKeys> {
-  const wrong = (cause?: unknown) =>
-    new Failure(
+  if (!/^https?:/.test(named)) {
+    const wrong = `--root-keys is wrong: expected what a gateway publishes at ${PUBLISHED}`
+    return readDocument(named, rootKeysSchema, wrong)
+  }
+  const url = URL.canParse(named) ? new URL(named) : undefined
+  const isHere = ['127.0.0.1', '[::1]', 'localhost'].includes(url?.hostname ?? '')
+  if (url === undefined || (url.protocol === 'http:' && !isHere)) {
+    throw new Failure(
       'usage',
-      `--root-keys is wrong: expected what a gateway publishes at ${PUBLISHED}`,
-      {
-        cause,
-      },
+      'expected --root-keys to be a file, or https, or http on this machine',
     )
-  if (/^https?:/.test(named)) {
-    const url = URL.canParse(named) ? new URL(named) : undefined
-    const isHere = ['127.0.0.1', '[::1]', 'localhost'].includes(url?.hostname ?? '')
-    if (url === undefined || (url.protocol === 'http:' && !isHere)) {
-      throw new Failure(
-        'usage',
-        'expected --root-keys to be a file, or https, or http on this machine',
-      )
-    }
-    return createApi({ url: url.href }).get('', rootKeysSchema)
   }
-  try {
-    return rootKeysSchema.parse(parseJson(readInput(named)))
-  } catch (cause) {
-    throw cause instanceof Failure ? cause : wrong(cause)
-  }
+  return createApi({ url: url.href }).get('', rootKeysSchema)
 }
 
 /** In the engine's worker, under the published keys alone. */
@@ -145,10 +134,9 @@ async function verify(io: Io, token: string, rootKeys: PublishedRootKeys): Promi
 async function ask(io: Io, options: Options, verdict: TokenVerdict): Promise<Asked> {
   const run = verdict.ok ? verdict.token.blocks[0]?.run : undefined
   if (run === undefined) return { asked: false, why: 'the token does not verify' }
-  const isServed =
-    (options.url ?? io.environment.url) !== undefined ||
-    existsSync(dataFile(dataPath(io, options.data), 'server'))
-  if (!isServed) return { asked: false, why: 'no gateway is serving from this data folder' }
+  if (!isServed(io, options)) {
+    return { asked: false, why: 'no gateway is serving from this data folder' }
+  }
   return askGateway(io, options, run)
 }
 
