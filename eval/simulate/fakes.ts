@@ -241,7 +241,7 @@ export function requestOf(
     htm: 'POST',
     htu: URL + path,
     iat,
-    jti: `proof-${world.fresh()}`.padEnd(24, '0'),
+    jti: `proof-${world.fresh().padStart(18, '0')}`,
     ath: sha256(token),
   }
   const proof = signJws({

@@ -36,6 +36,8 @@ export const LIMITS = {
   clockStepMs: 60_000,
   /** Seen proofs kept; full means refuse, never evict. */
   seenProofs: 100_000,
+  /** How long a proof is kept after its expiry: what was fresh when it came is recorded a little later. */
+  proofKeptSeconds: 60,
   /** A rail call may begin only this long after its submit was recorded. */
   submitStartMs: 5_000,
   /** A held payment waits this long for a person. */

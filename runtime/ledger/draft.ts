@@ -60,8 +60,8 @@ export interface Docs {
 /** What a store works out when asked, inside the same transaction; never written. */
 export interface Views {
   lastEvent: EventRecord
-  /** Proofs that are still kept at the given second. */
-  proofCount: number
+  /** Of the proofs seen, once those are forgotten that expired before the given second. */
+  proofs: ProofsKept
   /** Open holds of a run that have not expired at the given second. */
   openHolds: number
   /** Payments in `submitted` at or below a node, or anywhere for `gateway`. */
@@ -72,6 +72,12 @@ export type DocKind = keyof Docs
 type Loadable = Docs & Views
 export type LoadKind = keyof Loadable
 export type Loaded<K extends LoadKind> = Loadable[K]
+
+export interface ProofsKept {
+  readonly count: number
+  /** The latest expiry of those that were forgotten: whether an older one was seen is not known any more. */
+  readonly forgottenUntilSeconds: Seconds
+}
 
 export interface Key<K extends LoadKind = LoadKind> {
   readonly doc: K
@@ -96,7 +102,7 @@ export const keys = {
   attempt: (node: NodeId) => key('attempt', node),
   gatewayHead: () => key('gatewayHead'),
   lastEvent: (stream: StreamId) => key('lastEvent', stream),
-  proofCount: (now: Seconds) => key('proofCount', String(now)),
+  proofs: (now: Seconds) => key('proofs', String(now)),
   openHolds: (run: RunId, now: Seconds) => key('openHolds', run, String(now)),
   submittedBelow: (node: StreamId) => key('submittedBelow', node),
 }

@@ -12,7 +12,16 @@ import type {
   RunRecord,
   StreamId,
 } from '../core/records.ts'
-import { type Draft, type Key, keyText, type Load, type Loaded, type LoadKind } from './draft.ts'
+import { type Seconds, seconds } from '../core/time.ts'
+import {
+  type Draft,
+  type Key,
+  keyText,
+  type Load,
+  type Loaded,
+  type LoadKind,
+  type ProofsKept,
+} from './draft.ts'
 import {
   feedListeners,
   type HoldQuery,
@@ -29,7 +38,8 @@ class MemoryRows implements Rows {
   readonly #payments = new Map<PaymentId, PaymentRecord>()
   readonly #latest = new Map<NodeId, PaymentId>()
   readonly #holds = new Map<string, HoldRecord>()
-  readonly #proofs = new Map<string, number>()
+  readonly #proofs = new Map<string, Seconds>()
+  #forgottenUntil = seconds(0)
   readonly #nodesOf = new Map<RunId, NodeRecord[]>()
   readonly #events = new Map<StreamId, EventRecord[]>()
   readonly #feeds = new Map<RunId, FeedEntry[]>()
@@ -125,8 +135,8 @@ class MemoryRows implements Rows {
     switch (doc) {
       case 'lastEvent':
         return this.#events.get(first as StreamId)?.at(-1)
-      case 'proofCount':
-        return this.#countProofs(Number(first))
+      case 'proofs':
+        return this.#proofsAt(Number(first))
       case 'openHolds':
         return [...this.#holds.values()].filter(
           (hold) =>
@@ -140,13 +150,14 @@ class MemoryRows implements Rows {
   }
 
   /** Forgets what has expired: a proof older than its age is refused before anyone looks for it. */
-  #countProofs(now: number): number {
+  #proofsAt(now: number): ProofsKept {
     for (const [text, expiresAtSeconds] of this.#proofs) {
       if (expiresAtSeconds >= now) continue
       this.#proofs.delete(text)
       this.#docs.delete(text)
+      if (expiresAtSeconds > this.#forgottenUntil) this.#forgottenUntil = expiresAtSeconds
     }
-    return this.#proofs.size
+    return { count: this.#proofs.size, forgottenUntilSeconds: this.#forgottenUntil }
   }
 
   #submittedBelow(node: StreamId): readonly PaymentId[] {

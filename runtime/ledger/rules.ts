@@ -7,7 +7,7 @@ import type { LedgerRefusal, ProofUse, Refused } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { minus, plus, ZERO } from '../core/money.ts'
 import type { Account, NodeRecord, Standing } from '../core/records.ts'
-import type { Seconds } from '../core/time.ts'
+import { later, type Seconds } from '../core/time.ts'
 import { type Draft, type Key, keys, type Steps } from './draft.ts'
 
 export const refused = (code: LedgerRefusal, counter?: string): Refused =>
@@ -43,18 +43,24 @@ const standingsOf = (draft: Draft, path: readonly NodeId[]): Standing[] =>
   (['gateway', ...path] as const).map((node) => draft.standing(node))
 
 export const proofKeys = (proof: ProofUse | undefined, now: Seconds): Key[] =>
-  proof === undefined ? [] : [keys.proof(proof), keys.proofCount(now)]
+  proof === undefined ? [] : [keys.proof(proof), proofsKept(now)]
+
+const proofsKept = (now: Seconds) => keys.proofs(later(now, -LIMITS.proofKeptSeconds))
 
 /** True if this very attempt has recorded its proof before. */
 export const isOwnProof = (draft: Draft, proof: ProofUse | undefined): boolean =>
   proof !== undefined && draft.get(keys.proof(proof))?.attempt === proof.attempt
 
-/** Consumes a proof once; the same attempt may find its own. */
+/**
+ * Consumes a proof once; the same attempt may find its own. One that is no younger than what was forgotten counts as
+ * seen: it is fresh by a clock that stood still further on when it was forgotten, and has been put back since.
+ */
 export function consumeProof(draft: Draft, proof: ProofUse | undefined): Refused | undefined {
   if (proof === undefined || isOwnProof(draft, proof)) return undefined
-  if (draft.get(keys.proof(proof)) !== undefined) return refused('proof_replayed')
-  const kept = draft.get(keys.proofCount(draft.at)) ?? 0
-  if (kept >= LIMITS.seenProofs) return refused('proofs_full')
+  const { count, forgottenUntilSeconds } = draft.need(proofsKept(draft.at))
+  const isForgotten = proof.expiresAtSeconds <= forgottenUntilSeconds
+  if (isForgotten || draft.get(keys.proof(proof)) !== undefined) return refused('proof_replayed')
+  if (count >= LIMITS.seenProofs) return refused('proofs_full')
   draft.put(keys.proof(proof), proof)
   return undefined
 }

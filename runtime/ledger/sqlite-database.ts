@@ -6,7 +6,7 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Fault } from '../core/errors.ts'
-import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './sqlite-schema.ts'
+import { APPLICATION_ID, migrationFrom, SCHEMA_VERSION } from './sqlite-schema.ts'
 
 export type Value = string | number
 export type Row = Readonly<Record<string, Value>>
@@ -128,7 +128,7 @@ function openFile({ path, maxPages }: DatabaseOptions): DatabaseSync {
     db.exec('PRAGMA fullfsync = ON')
     assertDurable(db)
     if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${Math.floor(maxPages)}`)
-    if (version < SCHEMA_VERSION) createSchema(db)
+    if (version < SCHEMA_VERSION) db.exec(migrationFrom(version))
     return db
   } catch (error) {
     db.close()
@@ -163,14 +163,6 @@ function assertDurable(db: DatabaseSync): void {
       retryable: false,
     })
   }
-}
-
-function createSchema(db: DatabaseSync): void {
-  db.exec(`BEGIN IMMEDIATE;
-    ${SCHEMA}
-    PRAGMA application_id = ${APPLICATION_ID};
-    PRAGMA user_version = ${SCHEMA_VERSION};
-    COMMIT;`)
 }
 
 /** SQLite's primary result code (https://www.sqlite.org/rescode.html), if the error is SQLite's. */

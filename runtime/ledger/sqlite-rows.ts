@@ -11,7 +11,8 @@ import type {
   RunRecord,
   StreamId,
 } from '../core/records.ts'
-import type { Draft, Key, Load, Loaded, LoadKind } from './draft.ts'
+import { seconds } from '../core/time.ts'
+import type { Draft, Key, Load, Loaded, LoadKind, ProofsKept } from './draft.ts'
 import type { HoldQuery, PaymentQuery, Rows } from './reads.ts'
 import type { Database, Row, Value } from './sqlite-database.ts'
 import { eventOf, loadDocument, record, saveDocument, text, whole } from './sqlite-documents.ts'
@@ -177,8 +178,8 @@ export class SqliteRows implements Rows {
   #view({ doc, id }: Key): unknown {
     const [first = '', second = ''] = id
     switch (doc) {
-      case 'proofCount':
-        return this.#countProofs(Number(first))
+      case 'proofs':
+        return this.#proofsAt(Number(first))
       case 'openHolds':
         return this.#count(
           `SELECT count(*) AS count FROM holds
@@ -193,10 +194,14 @@ export class SqliteRows implements Rows {
   }
 
   /** Forgets what has expired: a proof older than its age is refused before anyone looks for it. */
-  #countProofs(now: number): number {
+  #proofsAt(now: number): ProofsKept {
     const forget = 'DELETE FROM proofs WHERE organisation = ? AND expires_at < ?'
     this.#db.run(forget, this.#organisation, now)
-    return this.#count('SELECT count FROM proof_counts WHERE organisation = ?', [])
+    const kept = this.#all('SELECT * FROM proof_counts WHERE organisation = ?', [], (row) => ({
+      count: whole(row, 'count'),
+      forgottenUntilSeconds: seconds(whole(row, 'forgotten_until')),
+    }))
+    return kept[0] ?? { count: 0, forgottenUntilSeconds: seconds(0) }
   }
 
   #count(sql: string, values: readonly Value[]): number {

@@ -3,13 +3,10 @@
  * promised again here as constraints: conservation of money, one claim, one proof, chains that only grow.
  */
 
-/** Written to `user_version`; a file with a higher one was made by a newer program. */
-export const SCHEMA_VERSION = 1
-
 /** `HDGT`: tells a ledger from any other SQLite file. */
 export const APPLICATION_ID = 0x48444754
 
-export const SCHEMA = `
+const FIRST = `
 CREATE TABLE runs (
   organisation TEXT NOT NULL,
   id TEXT NOT NULL,
@@ -222,3 +219,27 @@ CREATE TABLE pings (
   count INTEGER NOT NULL
 ) STRICT;
 `
+
+/** What is known of proofs that are kept no more: only ones that expire later can still be told apart from them. */
+const FORGOTTEN_PROOFS = `
+ALTER TABLE proof_counts ADD COLUMN forgotten_until INTEGER NOT NULL DEFAULT 0;
+DROP TRIGGER proofs_forgotten;
+CREATE TRIGGER proofs_forgotten AFTER DELETE ON proofs BEGIN
+  UPDATE proof_counts
+    SET count = count - 1, forgotten_until = max(forgotten_until, OLD.expires_at)
+    WHERE organisation = OLD.organisation;
+END;
+`
+
+/** What makes version n of the tables from version n - 1, in order. A step that was once released never changes. */
+const STEPS: readonly string[] = [FIRST, FORGOTTEN_PROOFS]
+
+/** Written to `user_version`; a file with a higher one was made by a newer program. */
+export const SCHEMA_VERSION = STEPS.length
+
+/** What brings a file of that version, 0 for an empty one, up to this program's: all of it or nothing. */
+export const migrationFrom = (version: number): string => `BEGIN IMMEDIATE;
+  ${STEPS.slice(version).join('')}
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${SCHEMA_VERSION};
+  COMMIT;`

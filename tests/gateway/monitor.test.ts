@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { parseEvent } from '../../runtime/core/events.ts'
 import type { Monitor, PaymentFacts } from '../../runtime/core/judges.ts'
 import { createScriptedMonitor, type MonitorScript } from '../../runtime/policy/monitors.ts'
-import { bodyOf, brief, type Leaf, statusesOf, World } from './world.ts'
+import { at, bodyOf, brief, type Leaf, statusesOf, World } from './world.ts'
 
 type Says = MonitorScript['steps'][number]['answer']
 
@@ -129,12 +129,13 @@ describe('what happens while the monitor thinks', () => {
   })
 
   it('an expiry stops it too', async () => {
-    const { world, leaf } = await watched({
-      judge: async () => {
-        world.clock.advance(3_000)
-        return { kind: 'allow' }
-      },
-    })
+    const judge = async () => {
+      world.clock.advance(30)
+      return { kind: 'allow' } as const
+    }
+    const world = new World({ deps: { monitor: { judge }, timings: { monitorMs: 10 } } })
+    const { root } = await world.run()
+    const leaf = await world.leaf(root, { exp: at(30) })
     expect(brief(await world.pay(leaf))).toBe('403 deny quote_expired')
     expect(world.rail.orders).toEqual([])
   })

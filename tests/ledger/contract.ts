@@ -5,11 +5,17 @@ import { deny, hold } from '../../runtime/core/codes.ts'
 import { eventHash, parseEvent } from '../../runtime/core/events.ts'
 import { holdIdOf, type NodeId, sha256 } from '../../runtime/core/ids.ts'
 import { ed25519FromSeed } from '../../runtime/core/keys.ts'
-import type { CommandName, Commands, Ledger, LedgerRefusal } from '../../runtime/core/ledger.ts'
+import type {
+  CommandName,
+  Commands,
+  Ledger,
+  LedgerRefusal,
+  ProofUse,
+} from '../../runtime/core/ledger.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type { HoldRecord, NodeRecord, PaymentRecord } from '../../runtime/core/records.ts'
-import { later } from '../../runtime/core/time.ts'
+import { later, seconds } from '../../runtime/core/time.ts'
 import { closeSubtree } from '../../runtime/ledger/closing.ts'
 import {
   aChild,
@@ -832,6 +838,10 @@ export function contract(name: string, open: () => Promise<Opened>): void {
           denial: hold('approval_required', 'big-spend'),
           hold: holdFor(leaf, of),
           now: of.createdAtSeconds ?? NOW,
+          proof: {
+            ...aProof(leaf),
+            expiresAtSeconds: later(of.createdAtSeconds ?? NOW, LIMITS.proofAgeSeconds),
+          },
         })
 
       const decide = (of: HoldRecord, decision: 'approved' | 'refused', now = NOW) =>
@@ -892,11 +902,15 @@ export function contract(name: string, open: () => Promise<Opened>): void {
         await refusedBy('reserve', aReserve(leaf, { approval, amount: 999 }), 'stale')
         const late = aReserve(leaf, { approval, now: open.expiresAtSeconds })
         await refusedBy('reserve', late, 'stale')
-        const { payment } = accepted(await ledger.execute('reserve', aReserve(leaf, { approval })))
+        // The late one made the store forget what had expired by then.
+        const proof = { ...aProof(leaf), expiresAtSeconds: later(open.expiresAtSeconds, 60) }
+        const inTime = aReserve(leaf, { approval, proof })
+        const { payment } = accepted(await ledger.execute('reserve', inTime))
         expect((await ledger.hold(open.id))?.state).toBe('consumed')
         const release = { payment: payment.id, from: 'reserved', reason: 'x', now: NOW } as const
         accepted(await ledger.execute('release', release))
-        await refusedBy('reserve', aReserve(leaf, { approval }), 'stale')
+        const another = { ...proof, jti: 'another', attempt: 'another' }
+        await refusedBy('reserve', aReserve(leaf, { approval, proof: another }), 'stale')
       })
 
       it('refuses an approval that was given for another payment', async () => {
@@ -1272,6 +1286,22 @@ export function contract(name: string, open: () => Promise<Opened>): void {
         await unchangedBy('note', input, { head })
         const replay = { ...input, proof: { ...proof, attempt: 'other' } }
         await refusedBy('note', replay, 'proof_replayed')
+      })
+
+      it('takes no proof that may be a forgotten one, once the clock has been put back', async () => {
+        const { leaf } = await startChain(ledger)
+        const note = (proof: ProofUse, now: number) =>
+          ({ stream: leaf.id, type: 'read', data: {}, proof, now: seconds(now) }) as const
+        const first = aProof(leaf)
+        accepted(await ledger.execute('note', note(first, NOW)))
+        // An hour ahead for a moment: what is fresh there makes the first one forgotten.
+        const ahead = { ...aProof(leaf), expiresAtSeconds: seconds(NOW + 3_661) }
+        accepted(await ledger.execute('note', note(ahead, NOW + 3_600)))
+        const replay = { ...first, attempt: 'other' }
+        await refusedBy('note', note(replay, NOW + 5), 'proof_replayed')
+        const fresh = aProof(leaf)
+        const later = { ...fresh, expiresAtSeconds: seconds(first.expiresAtSeconds + 1) }
+        accepted(await ledger.execute('note', note(later, NOW + 5)))
       })
 
       it('puts a digest in the place of a sentence', async () => {

@@ -33,6 +33,15 @@ it('refuses rather than forgets a proof when it keeps as many as it may', async 
   const full = { ok: false, code: 'proofs_full' }
   expect(await use('c')).toEqual(full)
   accepted(await use('a'))
-  expect(await use('c', later(NOW, 62))).toEqual(full)
-  accepted(await use('c', later(NOW, 63)))
+  const kept = 62 + LIMITS.proofKeptSeconds
+  expect(await use('c', later(NOW, kept))).toEqual(full)
+  const proof = { ...aProof(leaf, 'c'), expiresAtSeconds: later(NOW, kept + 10) }
+  const note = {
+    stream: leaf.id,
+    type: 'read',
+    data: {},
+    proof,
+    now: later(NOW, kept + 1),
+  } as const
+  accepted(await ledger.execute('note', note))
 })

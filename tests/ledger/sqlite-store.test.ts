@@ -145,10 +145,32 @@ describe('opening', () => {
     raw((db) => db.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`))
     const error = await open().catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code: 'store_newer', retryable: false })
-    expect(String(error)).toMatch(/schema 2 and this program knows 1; use the newer program$/)
+    expect(String(error)).toMatch(/schema 3 and this program knows 2; use the newer program$/)
     expect(raw((db) => db.prepare('PRAGMA user_version').get())).toEqual({
       user_version: SCHEMA_VERSION + 1,
     })
+  })
+
+  it('brings a file of an older program up to its own tables and keeps all that is in it', async () => {
+    const first = await open()
+    const { leaf } = await startChain(first)
+    await first.close()
+    raw((db) =>
+      db.exec(`DROP TRIGGER proofs_forgotten;
+        ALTER TABLE proof_counts DROP COLUMN forgotten_until;
+        CREATE TRIGGER proofs_forgotten AFTER DELETE ON proofs BEGIN
+          UPDATE proof_counts SET count = count - 1 WHERE organisation = OLD.organisation;
+        END;
+        PRAGMA user_version = 1;`),
+    )
+    const again = await open()
+    expect(await again.node(leaf.id)).toEqual(leaf)
+    const proof = aProof(leaf)
+    const note = { stream: leaf.id, type: 'read', data: {}, proof, now: NOW } as const
+    accepted(await again.execute('note', note))
+    await again.close()
+    const version = raw((db) => db.prepare('PRAGMA user_version').get())
+    expect(version).toEqual({ user_version: SCHEMA_VERSION })
   })
 
   it.each([
