@@ -198,11 +198,16 @@ export class WorkerPool {
     }
   }
 
+  /** Keys never heard of have all workers but one, which is there for whoever is known. */
   #next(): Job | undefined {
-    if (this.#queue.length > 0) this.#turns += 1
-    const isForAll = this.#turns % TURNS_FOR_ALL === 0
-    const first = isForAll ? 0 : this.#queue.findIndex((job) => job.isKnown)
-    return this.#queue.splice(Math.max(first, 0), 1)[0]
+    if (this.#queue.length === 0) return undefined
+    this.#turns += 1
+    const strangers = [...this.#jobs.values()].filter((job) => !job.isKnown).length
+    const isForAll = strangers < Math.max(this.#options.size - 1, 1)
+    const isOldest = isForAll && this.#turns % TURNS_FOR_ALL === 0
+    const known = isOldest ? -1 : this.#queue.findIndex((job) => job.isKnown)
+    if (known < 0 && !isForAll) return undefined
+    return this.#queue.splice(Math.max(known, 0), 1)[0]
   }
 
   #ready(slot: Slot): void {

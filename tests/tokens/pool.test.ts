@@ -108,6 +108,19 @@ describe('the queue', () => {
     expect(answered).toEqual(first)
   })
 
+  it('leaves one worker to recognised holders, however many others come', async () => {
+    const pool = await fakePool({ callMs: 60_000 }, 2)
+    pool.recognise('friend')
+    const strangers = ['a', 'b', 'c'].map((holder) => pool.verify('hang', undefined, holder))
+    const ended = Promise.allSettled(strangers)
+    for (let call = 0; call < 5; call += 1) {
+      expect(await pool.verify('who', undefined, 'friend')).toMatchObject({ ok: true })
+    }
+    expect(pool.stats()).toMatchObject({ busy: 1, queued: 2 })
+    await pool.close()
+    expect(await ended).toHaveLength(3)
+  })
+
   it('when it is full gives the place of the last unknown holder to a recognised one, and to no other', async () => {
     const pool = await fakePool({ queue: 2, callMs: 60_000 })
     pool.recognise('friend')

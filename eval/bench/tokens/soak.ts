@@ -7,7 +7,7 @@ import { createTokenEngine, type TokenPool } from '../../../runtime/tokens/pool.
 import { checkProof } from '../../../runtime/tokens/proof.ts'
 import type { PoolStats } from '../../../runtime/tokens/worker-pool.ts'
 import { slope } from '../timing.ts'
-import { leafAt, proofAt, REQUEST, ROOT_KEYS } from './chains.ts'
+import { leafAt, leafClaims, proofAt, REQUEST, ROOT_KEYS } from './chains.ts'
 
 export interface SoakOrder {
   readonly depth: number
@@ -129,6 +129,7 @@ interface Verifying {
 async function verifyOften(engine: TokenPool, { depth, calls, looks }: Verifying): Promise<void> {
   const token = leafAt(depth)
   const proof = proofAt(depth, token)
+  engine.recognise(leafClaims(depth).holder)
   let [begun, done] = [0, 0]
   const next = async () => {
     while (begun < calls) {

@@ -58,6 +58,7 @@ async function alternate(
   const checked = checkProof(proof)
   if (!checked.ok) throw new Error('expected the proof to hold')
   const { holder } = checked
+  engine.recognise(holder)
   const call = async () => {
     const verdict = await engine.verify(token, REQUEST, holder)
     if (!verdict.ok || verdict.token.authorised !== true) throw new Error('expected a permit')
