@@ -46,6 +46,19 @@ const forgets =
     get: (of: Key) => (of.doc === kind ? undefined : draft.get(of)),
   })
 
+/** A store whose snapshots leave this out. */
+const notTold =
+  (field: 'payment' | 'claimedBy') =>
+  (store: Ledger): Ledger => ({
+    ...store,
+    snapshot: async (request) => {
+      const found = await store.snapshot(request)
+      if (found === undefined) return undefined
+      const { [field]: _left, ...rest } = found
+      return rest
+    },
+  })
+
 export const PLANTED: { readonly [name: string]: Planted } = {
   'the rail is called before the money is set aside': {
     store: (store, world) => ({
@@ -80,15 +93,7 @@ export const PLANTED: { readonly [name: string]: Planted } = {
   },
   'a payment is not looked up before it is made again': {
     ...lying(['reserve'], forgets('payment')),
-    store: (store) => ({
-      ...store,
-      snapshot: async (request) => {
-        const found = await store.snapshot(request)
-        if (found === undefined) return undefined
-        const { payment: _payment, ...rest } = found
-        return rest
-      },
-    }),
+    store: notTold('payment'),
   },
   'standing is not judged again when money moves': lying(['reserve', 'submit'], (draft) => ({
     standing: (node: never) => ({ ...draft.standing(node), state: 'live' }),
@@ -149,15 +154,7 @@ export const PLANTED: { readonly [name: string]: Planted } = {
   ),
   'two payments may hold one quote': {
     ...lying(['reserve'], forgets('claim')),
-    store: (store) => ({
-      ...store,
-      snapshot: async (request) => {
-        const found = await store.snapshot(request)
-        if (found === undefined) return undefined
-        const { claimedBy: _claimedBy, ...rest } = found
-        return rest
-      },
-    }),
+    store: notTold('claimedBy'),
   },
   'an approval is never used up': lying(['reserve'], (draft) => ({
     put: (of: Key, value: never) => (of.doc === 'hold' ? undefined : draft.put(of as never, value)),
