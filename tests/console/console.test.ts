@@ -278,6 +278,7 @@ describe.skipIf(!hasChromium)('the console', PATIENT, () => {
     stub.state.holds = [hold()]
     await page.goto(stub.url + RUN)
     await page.getByRole('button', { name: /^Refuse/ }).waitFor()
+    await page.locator('#link').getByText('live').waitFor()
     stub.state.holds = [hold({ state: 'approved', decidedBy: 'another' })]
     stub.state.position += 1
     stub.send('fact')
