@@ -44,6 +44,8 @@ export const LIMITS = {
   holdSeconds: 15 * 60,
   /** Open holds of one run: past it a hold becomes a refusal, so that nobody is tired into approving. */
   openHolds: 50,
+  /** A 401 is sent no sooner after its request. */
+  refusalMs: 100,
   /** One call to the token engine, queueing included. */
   engineMs: 2_000,
   /** Requests waiting for a token worker; past it the caller gets 503. */

@@ -4,6 +4,7 @@
  * then the handler. It may not decide anything about money.
  */
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import cookie from '@fastify/cookie'
 import helmet from '@fastify/helmet'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -39,6 +40,11 @@ export interface ServerOptions {
   readonly log: (entry: LogEntry) => void
   /** Told of every answer, by the pattern that matched. */
   readonly observe?: Metrics['observe']
+  /**
+   * From a request to its 401, at least; `LIMITS.refusalMs` if absent. Whoever is not known learns nothing from how long
+   * its refusal took, and has no more of them in a second than it holds connections open.
+   */
+  readonly refusalMs?: number
 }
 
 /** Long enough for a slow line, far too short to hold a socket open byte by byte. */
@@ -65,6 +71,7 @@ const CSP = {
 }
 
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
+  const { refusalMs = LIMITS.refusalMs } = options
   const app = Fastify({
     logger: false,
     bodyLimit: LIMITS.bodyBytes,
@@ -79,12 +86,17 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       headersTimeout: HEADERS_MS,
       connectionsCheckingInterval: 2_000,
     },
-    clientErrorHandler: refuseConnection,
+    clientErrorHandler: (error, socket) => refuseConnection(error, socket, refusalMs),
     frameworkErrors: (error, request, reply) => refuseAddress(error, request, reply, options),
   })
   app.server.maxConnections = CONNECTIONS
   app.addHook('onRequest', async (request) => {
     checkHost(request.raw, options.hosts())
+  })
+  app.addHook('onSend', async (_request, reply, payload) => {
+    const leftMs = refusalMs - reply.elapsedTime
+    if (reply.statusCode === 401 && leftMs > 0) await sleep(leftMs)
+    return payload
   })
   app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
     const isOurs = options.routes.some(({ path }) => path === routeOptions.url)
@@ -272,18 +284,26 @@ function logFailure(error: unknown, log: ServerOptions['log']): void {
 }
 
 /** What is not HTTP, or is too large to be read, is answered on the socket and closed. */
-function refuseConnection(error: Error & { code?: string }, socket: Socket): void {
+function refuseConnection(
+  error: Error & { code?: string },
+  socket: Socket,
+  refusalMs: number,
+): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const code = error.code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : 'malformed'
   const status = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : PROBLEMS[code].status
   const title = status === 408 ? 'the request took too long to arrive' : PROBLEMS[code].title
   const { body } = problem({ status, code: status === 408 ? 'timeout' : code, title })
   const text = JSON.stringify(body)
-  if (socket.writable) {
-    socket.write(
-      `HTTP/1.1 ${status} Refused\r\ncontent-type: application/problem+json\r\nconnection: close\r\n` +
-        `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
-    )
-  }
-  socket.destroySoon()
+  // What is still on its way is not read.
+  socket.pause()
+  setTimeout(() => {
+    if (socket.writable) {
+      socket.write(
+        `HTTP/1.1 ${status} Refused\r\ncontent-type: application/problem+json\r\nconnection: close\r\n` +
+          `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+      )
+    }
+    socket.destroySoon()
+  }, refusalMs)
 }

@@ -9,7 +9,9 @@ export function exchange(url: string, bytes: string): Promise<string> {
     socket.setEncoding('utf8').on('data', (chunk) => {
       text += chunk
     })
-    socket.on('error', reject).on('close', () => resolve(text))
+    // An answer may come, and the connection end, before all was written.
+    socket.on('error', (error) => (text === '' ? reject(error) : undefined))
+    socket.on('close', () => resolve(text))
     socket.write(bytes)
   })
 }

@@ -225,6 +225,22 @@ describe('a connection', () => {
     expect(answer).toContain('application/problem+json')
   })
 
+  it.each([
+    ['that nobody has signed', 401, () => `Content-Length: 2\r\n\r\n{}`],
+    ['of megabytes', 401, () => `Content-Length: 5000000\r\n\r\n${'x'.repeat(5_000_000)}`],
+    ['with megabytes of headers', 431, () => `X: ${'x'.repeat(5_000_000)}\r\n\r\n`],
+  ])('is kept waiting for the refusal of a request %s', async (_name, status, rest) => {
+    const begun = performance.now()
+    const start = `POST /payments HTTP/1.1\r\n${host()}\r\nConnection: close\r\n`
+    const answer = await exchange(
+      gateway.url,
+      `${start}Content-Type: application/json\r\n${rest()}`,
+    )
+    expect(statusOf(answer)).toBe(status)
+    // No sooner: how much later says something about the machine only.
+    expect(performance.now() - begun).toBeGreaterThan(LIMITS.refusalMs - 1)
+  })
+
   it('that does not speak HTTP is refused', async () => {
     expect(statusOf(await exchange(gateway.url, 'HELLO\r\n\r\n'))).toBe(400)
   })
