@@ -6,7 +6,7 @@
 import { Fault } from '../core/errors.ts'
 import type { HolderKey } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
-import { type Clock, nowSeconds } from '../core/time.ts'
+import { type Clock, nowSeconds, type Seconds } from '../core/time.ts'
 import type { Outcome, Setup, Task } from './messages.ts'
 import { Slot, type SlotEvents } from './slot.ts'
 
@@ -65,6 +65,12 @@ interface Job {
   readonly resolve: (outcome: Outcome) => void
   readonly reject: (fault: Fault) => void
   readonly deadline: NodeJS.Timeout
+  /** The gateway's time when it came: the clock may be distrusted later, which is then nobody's fault here. */
+  readonly now: Seconds
+  /** Its caller has been told. */
+  ended: boolean
+  /** Ends the worker that has it. */
+  overtime: NodeJS.Timeout | undefined
   startedAtMs: number
   attempts: number
 }
@@ -116,10 +122,12 @@ export class WorkerPool {
   run(task: Task): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closedFault())
+      const now = nowSeconds(this.#options.clock)
       const isKnown = this.#isKnown(task)
       if (this.#isFull(task) && !(isKnown && this.#makeRoom())) return reject(this.#busy())
       const deadline = setTimeout(() => this.#late(job), this.#options.limits.callMs)
-      const job: Job = { task, isKnown, resolve, reject, deadline, startedAtMs: 0, attempts: 0 }
+      const begun = { ended: false, overtime: undefined, startedAtMs: 0, attempts: 0 }
+      const job: Job = { task, isKnown, now, resolve, reject, deadline, ...begun }
       this.#queue.push(job)
       this.#dispatch()
     })
@@ -192,9 +200,10 @@ export class WorkerPool {
       const job = this.#next()
       if (job === undefined) return
       job.attempts += 1
-      job.startedAtMs = this.#options.clock.nowMs()
+      job.startedAtMs = performance.now()
+      job.overtime = setTimeout(() => this.#overtime(slot), this.#options.limits.callMs)
       this.#jobs.set(slot, job)
-      slot.give(job.task, nowSeconds(this.#options.clock))
+      slot.give(job.task, job.now)
     }
   }
 
@@ -295,19 +304,22 @@ export class WorkerPool {
     if (this.#starting === undefined) pause.unref()
   }
 
+  /** A worker that has it goes on: most of the time may have passed in the queue, and that is not the worker's doing. */
   #late(job: Job): void {
     this.#counts.timeouts += 1
     this.#queue = this.#queue.filter((each) => each !== job)
     this.#fail(job, new Fault('engine_timeout', 'the token engine did not answer in time'))
-    for (const [slot, each] of this.#jobs) {
-      if (each !== job) continue
-      this.#take(slot)
-      void slot.end()
-    }
+  }
+
+  /** One task has held this worker for as long as a whole call may take. */
+  #overtime(slot: Slot): void {
+    this.#take(slot)
+    void slot.end()
   }
 
   /** What broke two workers is what breaks them: such a token is refused, anything else is our fault. */
   #again(job: Job): void {
+    if (job.ended) return
     if (job.attempts < TASK_ATTEMPTS) this.#queue.unshift(job)
     else if (job.task.kind === 'verify') {
       this.#answer(job, { kind: 'verdict', verdict: { ok: false, code: 'token_invalid' } })
@@ -318,18 +330,21 @@ export class WorkerPool {
     const job = this.#jobs.get(slot)
     if (job !== undefined) {
       this.#jobs.delete(slot)
-      this.#counts.busyMs += this.#options.clock.nowMs() - job.startedAtMs
+      clearTimeout(job.overtime)
+      this.#counts.busyMs += performance.now() - job.startedAtMs
     }
     return job
   }
 
   #answer(job: Job, outcome: Outcome): void {
     clearTimeout(job.deadline)
+    job.ended = true
     job.resolve(outcome)
   }
 
   #fail(job: Job, fault: Fault): void {
     clearTimeout(job.deadline)
+    job.ended = true
     job.reject(fault)
   }
 }

@@ -17,6 +17,11 @@ function outcomeOf(command: string, argument: string): Outcome | undefined {
       return undefined
     case 'spin':
       for (;;);
+    case 'slow':
+    case 'slowly-broken':
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(argument))
+      if (command === 'slowly-broken') return { kind: 'broken' }
+      break
     case 'exit':
       return process.exit(1)
     case 'throw':

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { afterEach, describe, expect, it } from 'vitest'
+import { Fault } from '../../runtime/core/errors.ts'
 import type { Clock } from '../../runtime/core/time.ts'
 import { createKnownHolders } from '../../runtime/tokens/known-holders.ts'
 import { createTokenEngine, type TokenPool } from '../../runtime/tokens/pool.ts'
@@ -59,6 +60,51 @@ describe('a call that does not end', () => {
     const both = await Promise.allSettled([pool.verify('hang'), pool.verify('who')])
     expect(both.map((each) => each.status)).toEqual(['rejected', 'rejected'])
     await expect(eventually(() => who(pool))).resolves.toBeTypeOf('number')
+  })
+})
+
+describe('a call that was late because it waited', () => {
+  it('is a fault and costs no worker', async () => {
+    const pool = await fakePool({ callMs: 1_500 })
+    const worker = await who(pool)
+    const calls = ['slow:1000', 'slow:1000'].map((token) => pool.verify(token))
+    const ended = await Promise.allSettled(calls)
+    expect(ended.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+    expect(await who(pool)).toBe(worker)
+    expect(pool.stats()).toMatchObject({ workers: 1, timeouts: 1 })
+  })
+
+  it('is not made again when its worker breaks afterwards', async () => {
+    const pool = await fakePool({ callMs: 1_500 })
+    const calls = ['slow:1000', 'slowly-broken:1000'].map((token) => pool.verify(token))
+    await Promise.allSettled(calls)
+    await eventually(() => who(pool))
+    expect(pool.stats()).toMatchObject({ busy: 0, queued: 0, broken: 1 })
+  })
+})
+
+describe('a clock that is distrusted while calls are under way', () => {
+  it('is a fault of the calls that come then, and of no other', async () => {
+    let isTrusted = true
+    const nowMs = () => {
+      if (!isTrusted) throw new Fault('clock_untrusted', 'stepped')
+      return performance.now()
+    }
+    const limits = { callMs: 60_000 }
+    const pool = await createTokenEngine({
+      rootKeys,
+      workers: 1,
+      clock: { nowMs },
+      limits,
+      workerUrl: FAKE,
+    })
+    open.push(pool)
+    const before = [who(pool), who(pool), who(pool)]
+    isTrusted = false
+    await expect(pool.verify('who')).rejects.toEqual(fault('clock_untrusted'))
+    await expect(Promise.all(before)).resolves.toHaveLength(3)
+    isTrusted = true
+    await expect(who(pool)).resolves.toBeTypeOf('number')
   })
 })
 
