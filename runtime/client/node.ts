@@ -8,6 +8,7 @@ import type { BlockClaims, NodeKind } from '../core/block.ts'
 import { Rejected } from '../core/errors.ts'
 import { allottedNodeIdOf, type Digest, type PayeeId, type RunId } from '../core/ids.ts'
 import { rawPublicKey } from '../core/keys.ts'
+import { LIMITS } from '../core/limits.ts'
 import { type Minor, ZERO } from '../core/money.ts'
 import type { Clock, Seconds } from '../core/time.ts'
 import { type Client, createClient, type Fetch } from './client.ts'
@@ -40,6 +41,8 @@ export interface ChildWish {
 const TRIES = 5
 /** Before the second try, where the gateway names no time; it doubles from there. */
 const WAIT_MS = 250
+/** A gateway that names a longer time is not waited for: whether that is worth it, the caller knows. */
+const LONGEST_WAIT_MS = 60_000
 
 /**
  * Makes a call again while its error advises `retry`: no answer came, the gateway was at fault, or a proof was too
@@ -53,7 +56,9 @@ export async function retrying<T>(call: () => Promise<T>, tries = TRIES): Promis
     } catch (error) {
       const isPassing = error instanceof ClientError && error.advice === 'retry'
       if (!isPassing || tried >= tries) throw error
-      await sleep((error.retryAfterSeconds ?? 0) * 1000 || WAIT_MS * 2 ** (tried - 1))
+      const waitMs = (error.retryAfterSeconds ?? 0) * 1000 || WAIT_MS * 2 ** (tried - 1)
+      if (waitMs > LONGEST_WAIT_MS) throw error
+      await sleep(waitMs)
     }
   }
 }
@@ -64,6 +69,8 @@ export class HeldNode {
   readonly run: RunId
   readonly client: Client
   readonly #options: NodeOptions
+  /** Places among the children that were asked for and refused, so that the next child may have them. */
+  readonly #refused: number[] = []
   #made = 0
 
   /** Throws Rejected: `token_invalid` or `grammar` where the token cannot be read, `signer` where the key is another's. */
@@ -89,13 +96,16 @@ export class HeldNode {
    * where the child would be wider than its parent, ClientError where the gateway refuses.
    */
   async split({ nodes, ...wish }: ChildWish): Promise<HeldNode> {
-    for (;;) {
-      const child = this.#mint(wish)
+    for (let passedOver = 0; ; passedOver += 1) {
+      const place = this.#refused.pop() ?? this.#made++
       try {
+        const child = this.#mint(wish, place)
         await retrying(() => this.client.registerNode(this.run, child.token, nodes))
         return new HeldNode(child)
       } catch (error) {
-        if (!(error instanceof ClientError) || error.code !== 'conflict') throw error
+        const isUsed = error instanceof ClientError && error.code === 'conflict'
+        if (!isUsed) this.#refused.push(place)
+        if (!isUsed || passedOver >= LIMITS.fanOut) throw error
       }
     }
   }
@@ -112,7 +122,7 @@ export class HeldNode {
     return retrying(() => this.client.closeNode(this.run, below.claims.node))
   }
 
-  #mint(wish: Omit<ChildWish, 'nodes'>): NodeOptions {
+  #mint(wish: Omit<ChildWish, 'nodes'>, place: number): NodeOptions {
     const { token, holder } = this.#options
     const { privateKey } = generateKeyPairSync('ed25519')
     const { node, currency, expiresAtSeconds, payees } = this.claims
@@ -121,10 +131,9 @@ export class HeldNode {
       expiresAtSeconds,
       payees,
       ...wish,
-      node: allottedNodeIdOf(node, this.#made),
+      node: allottedNodeIdOf(node, place),
       holder: rawPublicKey(privateKey),
     })
-    this.#made += 1
     return { ...this.#options, token: minted.token, holder: privateKey }
   }
 }

@@ -45,6 +45,8 @@ export async function registerNode(gate: Gate, run: RunId, raw: RawRequest): Pro
   const tooWide = trial.judge('depth', attempt, { ...facts, token: verdict })
   if (tooWide) return refuseRequest(gate, caller, tooWide)
   const { ceiling: amount, payees } = child
+  const idle = idleChild(child, body.nodes ?? 0)
+  if (idle) return refuseRequest(gate, caller, trial.refuse(idle))
   const asked = await withPermission(gate, caller, { operation: 'delegate', amount, payees })
   const forbidden = trial.judge('monitor', attempt, asked)
   if (forbidden) return refuseRequest(gate, caller, forbidden)
@@ -66,6 +68,12 @@ function continues(
     (child.kind === 'planner' || chain.sealed) &&
     snapshot.path.at(-1)?.id === node.node
   )
+}
+
+/** What no child may be whatever its token says; the ledger would call it a conflict, as it does an id that is taken. */
+function idleChild({ kind, ceiling }: BlockClaims, nodes: number): Denial | undefined {
+  if (kind !== 'planner' && nodes > 0) return deny('not_a_leaf')
+  return kind === 'leaf' && ceiling === ZERO ? deny('capability') : undefined
 }
 
 interface ToSplit {

@@ -10,6 +10,7 @@ import type { BlockClaims } from '../../runtime/core/block.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
 import { allottedNodeIdOf, sha256 } from '../../runtime/core/ids.ts'
 import { ed25519FromSeed, rawPublicKey } from '../../runtime/core/keys.ts'
+import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor, ZERO } from '../../runtime/core/money.ts'
 import { seconds } from '../../runtime/core/time.ts'
 import {
@@ -132,9 +133,66 @@ describe('a planner whose replies are lost', () => {
     expect(asked).toBe(3)
   })
 
+  it('does not wait for a time that somebody names to hold it up', async () => {
+    let asked = 0
+    const call = () => {
+      asked += 1
+      const fields = { status: 503, code: 'unavailable', advice: 'retry' } as const
+      return Promise.reject(new ClientError('no', { ...fields, retryAfterSeconds: 999_999 }))
+    }
+    await expect(retrying(call)).rejects.toMatchObject({ retryAfterSeconds: 999_999 })
+    expect(asked).toBe(1)
+  })
+
   it('is told at once that it holds another’s token', async () => {
     const { held } = await root()
     expect(() => hold({ ...held, holder: newKey() })).toThrow('names as its holder')
+  })
+})
+
+describe('a planner whose children are refused', () => {
+  it('keeps their places, however often it asks', async () => {
+    const { node } = await root()
+    const tooMany = { ...PLANNER, nodes: 9_999 }
+    for (let asked = 0; asked < 20; asked += 1) {
+      await expect(node.split(tooMany)).rejects.toMatchObject({ code: 'insufficient' })
+    }
+    const children = await Promise.all([node.split(PLANNER), node.split(PLANNER)])
+    const ids = children.map(({ claims }) => claims.node)
+    expect(ids.sort()).toEqual([0, 1].map((i) => allottedNodeIdOf(node.claims.node, i)).sort())
+  })
+
+  it('is told of a child that can never be, and not that its place is taken', async () => {
+    const { node, sent } = await root()
+    const quote = sha256('q')
+    const leaf = { kind: 'leaf', ceiling: minor(500), quote } as const
+    await expect(node.split({ ...leaf, nodes: 2 })).rejects.toMatchObject({ code: 'not_a_leaf' })
+    await expect(node.split({ ...leaf, ceiling: ZERO })).rejects.toMatchObject({
+      code: 'capability',
+    })
+    expect(sent()).toBe(2)
+    expect((await node.split(leaf)).claims.node).toBe(allottedNodeIdOf(node.claims.node, 0))
+  })
+
+  it('stops asking a gateway for which every place is taken', async () => {
+    const held = await startOutsideRun(gateway)
+    const taken = {
+      type: 'urn:headgate:problem:conflict',
+      status: 409,
+      code: 'conflict',
+      title: 'taken',
+      advice: 'stop',
+    }
+    let asked = 0
+    const fetch: Fetch = async () => {
+      asked += 1
+      return new Response(JSON.stringify(taken), {
+        status: 409,
+        headers: { 'content-type': 'application/problem+json' },
+      })
+    }
+    await expect(hold(held, fetch).split(PLANNER)).rejects.toMatchObject({ code: 'conflict' })
+    expect(asked).toBe(LIMITS.fanOut + 1)
   })
 })
 
