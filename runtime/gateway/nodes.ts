@@ -113,7 +113,7 @@ async function split(
 /** The proof went with the note of what was asked, so the refusal is this attempt's second record. */
 function refuseSplit(gate: Gate, caller: Caller<unknown>, code: LedgerRefusal): Promise<Answer> {
   const denial = caller.trial.refuse(shortage(code))
-  return refuseRequest(gate, secondRecord(caller), denial)
+  return refuseRequest(gate, secondRecord(gate, caller), denial)
 }
 
 /** Nodes are allotted like money, so having too few of them is the same refusal. */

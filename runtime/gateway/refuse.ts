@@ -2,6 +2,7 @@
 import { type Denial, deny } from '../core/codes.ts'
 import { holdIdOf, type PaymentId } from '../core/ids.ts'
 import type { ProofUse } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
 import type { HoldRecord } from '../core/records.ts'
 import { later, nowSeconds, type Seconds, seconds } from '../core/time.ts'
 import { type Answer, deniedAnswer, refusedAnswer } from './answers.ts'
@@ -46,11 +47,13 @@ export async function refuseRequest(
 
 /**
  * The same attempt's second record: an earlier transaction has used its proof up already, and a ledger takes a proof
- * that it knows from this attempt for the same command sent again.
+ * that it knows from this attempt for the same command sent again. So it has a name of its own, which no proof of a
+ * caller can have, and a time of its own: a monitor may have thought for longer than a proof is fresh.
  */
-export function secondRecord<C extends { readonly proof: ProofUse }>(caller: C): C {
+export function secondRecord<C extends { readonly proof: ProofUse }>(gate: Gate, caller: C): C {
   const { proof } = caller
-  return { ...caller, proof: { ...proof, jti: `${proof.jti}.second` } }
+  const expiresAtSeconds = later(nowSeconds(gate.clock), LIMITS.proofAgeSeconds)
+  return { ...caller, proof: { ...proof, jti: `${proof.jti}/second`, expiresAtSeconds } }
 }
 
 async function record(

@@ -107,7 +107,7 @@ async function giveBack(
   const released = await gate.ledger.execute('release', { payment, from: 'reserved', reason, now })
   if (!released.ok && released.code === 'conflict') return overtaken(gate, caller, purchase)
   if (!released.ok) throw unexpected('release', released.code)
-  return refusePayment(gate, secondRecord(caller), { payment, denial, purchase })
+  return refusePayment(gate, secondRecord(gate, caller), { payment, denial, purchase })
 }
 
 /** Another attempt at the same payment has the say; this one’s proof was used up by its reservation. */

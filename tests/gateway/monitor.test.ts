@@ -45,6 +45,18 @@ describe('a monitor', () => {
     expect(world.rail.orders).toEqual([])
   })
 
+  it('is recorded also where the caller has used a proof of the name of a second record', async () => {
+    const { world, leaf } = await watched(scripted('object'))
+    const jti = 'proof-of-the-leaf'
+    for (const name of [`${jti}.second`, `${jti}-second`]) {
+      await world.gateway.search(
+        world.request(leaf, '/search', { text: 'paper', limit: 1 }, { jti: name }),
+      )
+    }
+    expect(brief(await world.pay(leaf, { jti }))).toBe('403 deny monitor_objects')
+    expect((await typesOf(world, leaf)).at(-1)).toBe('refused')
+  })
+
   it('that is silent, late, malformed, over quota or throws leaves it to a person', async () => {
     const throwing: Monitor = { judge: () => Promise.reject(new Error('429')) }
     const atOnce: Monitor = {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { signSeal } from '../../runtime/audit/seal.ts'
 import { deny, hold } from '../../runtime/core/codes.ts'
 import { eventHash, parseEvent } from '../../runtime/core/events.ts'
-import { holdIdOf, type NodeId, sha256 } from '../../runtime/core/ids.ts'
+import { freshId, holdIdOf, type NodeId, sha256 } from '../../runtime/core/ids.ts'
 import { ed25519FromSeed } from '../../runtime/core/keys.ts'
 import type {
   CommandName,
@@ -466,6 +466,20 @@ export function contract(name: string, open: () => Promise<Opened>): void {
         await refusedBy('reserve', aReserve(other, { proof: replay }), 'proof_replayed')
       })
 
+      it('takes no proof that it may have forgotten, though it was fresh when it was judged', async () => {
+        const { planner, leaf } = await startChain(ledger)
+        const other = await addChild(ledger, planner, 'other')
+        const proof = aProof(leaf)
+        const last = proof.expiresAtSeconds
+        const note = { stream: leaf.id, type: 'read', data: {} } as const
+        accepted(await ledger.execute('note', { ...note, proof, now: last }))
+        const after = later(last, 1)
+        const more = { ...aProof(other), expiresAtSeconds: later(last, 60) }
+        accepted(await ledger.execute('note', { ...note, proof: more, now: after }))
+        const replay = { ...proof, attempt: 'somebody else' }
+        await refusedBy('note', { ...note, proof: replay, now: after }, 'proof_replayed')
+      })
+
       it('knows a proof by its holder and jti together', async () => {
         const { planner, leaf } = await startChain(ledger)
         const other = await addChild(ledger, planner, 'other')
@@ -827,7 +841,7 @@ export function contract(name: string, open: () => Promise<Opened>): void {
         run: leaf.run,
         denial: deny('quote_expired'),
         checks: allPassed,
-        proof: aProof(leaf),
+        proof: aProof(leaf, freshId(), of.now),
         payment: aPayment(leaf).id,
         now: NOW,
         ...of,

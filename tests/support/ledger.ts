@@ -123,10 +123,14 @@ export function aChild(parent: NodeRecord, step: string, options: ChildOptions =
   }
 }
 
-export const aProof = (node: NodeRecord, attempt: string = freshId()): ProofUse => ({
+export const aProof = (
+  node: NodeRecord,
+  attempt: string = freshId(),
+  now: Seconds = NOW,
+): ProofUse => ({
   jti: `jti-${attempt}`,
   holder: node.holder,
-  expiresAtSeconds: later(NOW, 62),
+  expiresAtSeconds: later(now, 62),
   attempt,
 })
 
@@ -174,7 +178,8 @@ export interface ReserveOptions extends PaymentOptions {
 }
 
 export function aReserve(leaf: NodeRecord, options: ReserveOptions = {}): Reserve {
-  const { proof = aProof(leaf), uses = [], approval, nonce, now = NOW } = options
+  const { uses = [], approval, nonce, now = NOW } = options
+  const { proof = aProof(leaf, freshId(), now) } = options
   return {
     payment: aPayment(leaf, options),
     path: leaf.path,
