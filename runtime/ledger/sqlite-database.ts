@@ -4,6 +4,7 @@
  * the file is in WAL mode with `synchronous=FULL`. A second file, locked for as long as this one is open, keeps every
  * other writer out; the lock ends with the process, however it ends.
  */
+import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Fault } from '../core/errors.ts'
 import { APPLICATION_ID, migrationFrom, SCHEMA_VERSION } from './sqlite-schema.ts'
@@ -100,9 +101,19 @@ function readValue(value: unknown): Value {
   })
 }
 
+/** Whoever may read the file may lock it, and so keep us from starting; SQLite would leave its mode to the umask. */
+function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'a', 0o600))
+  } catch {
+    // SQLite says why it cannot be used.
+  }
+}
+
 function takeLock({ path, lockMs }: DatabaseOptions): DatabaseSync {
   let lock: DatabaseSync | undefined
   try {
+    makePrivate(`${path}.lock`)
     lock = new DatabaseSync(`${path}.lock`, { timeout: lockMs })
     lock.exec('BEGIN EXCLUSIVE')
     return lock

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
@@ -138,6 +138,11 @@ describe('opening', () => {
     await first.ping()
     await first.close()
     await open()
+  })
+
+  it('lets nobody but the owner touch the file by which others are kept out', async () => {
+    await open()
+    expect(statSync(`${path}.lock`).mode & 0o777).toBe(0o600)
   })
 
   it('refuses a file of a newer program in one sentence, and leaves it as it is', async () => {
