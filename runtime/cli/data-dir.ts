@@ -61,6 +61,9 @@ export const dataFile = (path: string, name: keyof typeof FILES): string => join
 
 const rootIdSchema = z.number().int().min(0).max(0xffff_ffff)
 
+/** Older keys that a file holds; the published document has room for as many and the current one. */
+const OLDER_KEYS = 999
+
 const rootKeySchema = z.strictObject({
   id: rootIdSchema,
   key: privateJwkSchema,
@@ -69,7 +72,7 @@ const rootKeySchema = z.strictObject({
     .array(
       z.strictObject({ id: rootIdSchema, key: publicJwkSchema, retiresAtSeconds: secondsSchema }),
     )
-    .max(999)
+    .max(OLDER_KEYS)
     .optional(),
 })
 export type RootKeyFile = z.infer<typeof rootKeySchema>
@@ -114,7 +117,8 @@ function readRootKeys(path: string): RootKeyFile {
 
 /**
  * Puts a new root key in the place of the current one, whose public half stays until `retiresAtSeconds`. The folder must
- * be held, because a gateway reads its keys once. Throws Failure.
+ * be held, because a gateway reads its keys once. Where the file is full the oldest key ends: a key that was stolen can
+ * always be replaced. Throws Failure.
  */
 export function rotateRootKey(path: string, retiresAtSeconds: Seconds): RootKeyFile {
   const { id, key, retiring = [] } = readRootKeys(path)
@@ -122,13 +126,18 @@ export function rotateRootKey(path: string, retiresAtSeconds: Seconds): RootKeyF
   const older = retiring.map((each) => {
     return { ...each, retiresAtSeconds: earlier(each.retiresAtSeconds, retiresAtSeconds) }
   })
-  const next = {
-    id: Math.max(id, ...retiring.map((each) => each.id)) + 1,
+  const old = [{ id, key: publicJwkOf(key), retiresAtSeconds }, ...older]
+  const next = rootKeySchema.safeParse({
+    id: Math.max(...old.map((each) => each.id)) + 1,
     key: newPrivateJwk(),
-    retiring: [{ id, key: publicJwkOf(key), retiresAtSeconds }, ...older],
+    retiring: old.slice(0, OLDER_KEYS),
+  })
+  const file = dataFile(path, 'rootKey')
+  if (!next.success) {
+    throw new Failure('dataFolder', `${file} leaves no id for another key: expected ids of 32 bits`)
   }
-  replaceFile(dataFile(path, 'rootKey'), rootKeySchema.parse(next))
-  return next
+  replaceFile(file, next.data)
+  return next.data
 }
 
 const earlier = (a: Seconds, b: Seconds): Seconds => (a < b ? a : b)

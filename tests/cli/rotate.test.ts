@@ -99,6 +99,31 @@ describe('keys rotate', () => {
     expect(rotateRootKey(dir, seconds(3_000)).id).toBe(2)
   })
 
+  it('replaces a key also where the file holds as many as it may, and forgets the oldest', () => {
+    fresh()
+    const file = dataFile(dir, 'rootKey')
+    const { key } = JSON.parse(readFileSync(file, 'utf8'))
+    const { d: _secret, ...old } = key
+    const retiring = Array.from({ length: 999 }, (_, i) => {
+      return { id: 999 - i, key: old, retiresAtSeconds: 1_000 }
+    })
+    writeFileSync(file, JSON.stringify({ id: 1_000, key, retiring }))
+    expect(rotateRootKey(dir, seconds(2_000)).id).toBe(1_001)
+    const ids = readRootRing(dir).keys.map(({ id }) => id)
+    expect([ids.length, ids[0], ids[1], ids.at(-1)]).toEqual([1_000, 1_001, 1_000, 2])
+  })
+
+  it('says that no id is left, and leaves the key as it is', async () => {
+    fresh()
+    const file = dataFile(dir, 'rootKey')
+    const text = JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), id: 0xffff_ffff })
+    writeFileSync(file, text)
+    await expect(run(['keys', 'rotate', '--data', dir])).resolves.toMatchObject({
+      err: expect.stringContaining('leaves no id for another key'),
+    })
+    expect(readFileSync(file, 'utf8')).toBe(text)
+  })
+
   it('refuses a file that says more than it may', () => {
     fresh()
     const file = dataFile(dir, 'rootKey')
