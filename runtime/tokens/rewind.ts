@@ -9,11 +9,14 @@
  */
 import type { Biscuit, LibraryMemory } from './library.ts'
 
-/** About sixty verifications at depth 4, or one of the largest token that there can be. */
+/** About forty verifications at depth 4, and then the largest token that there can be. */
 const ROOM_BYTES = 8 * 1024 * 1024
-/** The room is filled from below: it runs low when the part that begins at three quarters is written to. */
-const MARK_BYTES = 64 * 1024
-const MARK_FROM_END = ROOM_BYTES / 4
+/**
+ * The library fills its room from above: it runs low when the part that is left is written to. One place there would
+ * not tell, because a list that has grown once too often lies over it unwritten, so there is a mark at every step.
+ */
+const LEFT_BYTES = 3 * 1024 * 1024
+const [MARK_BYTES, STEP_BYTES] = [4 * 1024, 32 * 1024]
 
 export interface Rewind {
   /** Writes the copy back if the room has run low since; milliseconds then, so it belongs behind an answer. */
@@ -31,8 +34,8 @@ export function createRewind(biscuit: Biscuit, memory: LibraryMemory): Rewind {
     // Refused, as meant.
   }
   const copy = Buffer.from(memory.buffer.slice(0))
-  const from = copy.length - MARK_FROM_END
-  const mark = copy.subarray(from, from + MARK_BYTES)
+  const from = copy.length - ROOM_BYTES
+  const marks = Array.from({ length: LEFT_BYTES / STEP_BYTES }, (_, i) => from + i * STEP_BYTES)
   let size = copy.length
   const rewind = () => {
     const { buffer } = memory
@@ -40,8 +43,11 @@ export function createRewind(biscuit: Biscuit, memory: LibraryMemory): Rewind {
     // What the calls needed beyond the room is lost to all, and counts until the worker is replaced.
     size = buffer.byteLength
   }
-  const isLow = () =>
-    memory.buffer.byteLength !== size || !Buffer.from(memory.buffer, from, MARK_BYTES).equals(mark)
+  const isLow = () => {
+    if (memory.buffer.byteLength !== size) return true
+    const now = Buffer.from(memory.buffer)
+    return marks.some((at) => now.compare(copy, at, at + MARK_BYTES, at, at + MARK_BYTES) !== 0)
+  }
   return {
     rewind,
     rewindIfLow() {
