@@ -30,7 +30,7 @@ export async function registerNode(gate: Gate, run: RunId, raw: RawRequest): Pro
   const identified = await identify(gate, { operation: 'delegate', parsed })
   if (!identified.ok) return unauthenticated(gate, identified.code)
   const { caller } = identified
-  if (caller.snapshot.run.id !== run) return NOT_FOUND
+  if (caller.snapshot.run.id !== run) return elsewhere(gate, caller)
   const { attempt, trial, facts } = caller
   const stopped = trial.judge('standing', attempt, facts)
   if (stopped) return refuseRequest(gate, caller, stopped)
@@ -51,6 +51,13 @@ export async function registerNode(gate: Gate, run: RunId, raw: RawRequest): Pro
   const forbidden = trial.judge('monitor', attempt, asked)
   if (forbidden) return refuseRequest(gate, caller, forbidden)
   return split(gate, caller, { child, chain: verdict.token, nodes: body.nodes ?? 0 })
+}
+
+/** There is nothing for the caller in another run, and its proof is used up by that answer too. */
+async function elsewhere(gate: Gate, caller: Caller<unknown>): Promise<Answer> {
+  const data = { act: 'register', node: caller.node.node }
+  const isFresh = await spendProof(gate, caller, { stream: 'gateway', type: 'read', data })
+  return isFresh ? NOT_FOUND : unauthenticated(gate, 'proof_replayed')
 }
 
 /** The child's chain is the caller's recorded one and one block more, under the next id that the caller was allotted. */

@@ -228,6 +228,15 @@ describe('a proof that was used', () => {
     expect(await gateway.headgate.ledger.standing(node)).toMatchObject({ state: 'live' })
   })
 
+  it('is used up by being told that another run has nothing for it', async () => {
+    const { root } = place
+    const path = `/runs/${(await startOutsideRun(gateway)).run}/nodes`
+    const body = { token: nextChild(place) }
+    const send = await captured('POST', root, path)
+    expect((await send(body)).status).toBe(404)
+    await expectRefused(() => send(body))
+  })
+
   it('opens no route of operators, which take none', async () => {
     const { root, child } = place
     for (const verb of ['revoke', 'freeze', 'resume']) {
