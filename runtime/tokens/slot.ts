@@ -21,6 +21,9 @@ export interface SlotOptions {
   readonly replaces: Slot | undefined
 }
 
+/** Of JavaScript alone: several times what verifying the largest token takes. The library's own memory is apart. */
+const HEAP = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 96 }
+
 export class Slot {
   state: 'booting' | 'idle' | 'busy' | 'dead' = 'booting'
   /** Its canary has sung. */
@@ -45,6 +48,7 @@ export class Slot {
       name: 'headgate-tokens',
       env: {},
       execArgv: ['--disable-warning=ExperimentalWarning'],
+      resourceLimits: HEAP,
       stdout: true,
       stderr: true,
     })

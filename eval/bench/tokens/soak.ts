@@ -16,12 +16,19 @@ export interface SoakOrder {
   readonly recycleCount?: number
 }
 
+/** How large the process was at its smallest; of that, what V8 kept for the objects of the thread that asks. */
+export interface Floor {
+  readonly calls: number
+  readonly bytes: number
+  readonly heapBytes: number
+}
+
 export interface Soak {
   readonly calls: number
   readonly peakBytes: number
   readonly recycled: number
-  /** Smallest resident size from one replacement of every worker to the next, with the calls done by then. */
-  readonly floors: readonly (readonly [calls: number, bytes: number])[]
+  /** Smallest resident size from one replacement of every worker to the next. */
+  readonly floors: readonly Floor[]
   /** By how much the floors rise with each call. */
   readonly driftBytes: number
   /** What the library's memory and its thread's heap take in one worker, at the end. */
@@ -39,14 +46,15 @@ const SETTLE_CALLS = 60
 
 /** What was seen of the process as the calls went on. */
 class Looks {
-  readonly #floors: (readonly [calls: number, bytes: number])[] = []
+  readonly #floors: Floor[] = []
   readonly #growth = { calls: 0, bytes: 0 }
   #recycled = 0
-  #lowest: readonly [calls: number, bytes: number] | undefined
+  #lowest: Floor | undefined
   #stretch = { of: '', from: 0, fromBytes: 0, calls: 0, bytes: 0 }
 
   look(calls: number, { recycled, memoryBytes, workers }: PoolStats): void {
-    const seen = [calls, process.memoryUsage.rss()] as const
+    const { rss, heapTotal } = process.memoryUsage()
+    const seen: Floor = { calls, bytes: rss, heapBytes: heapTotal }
     this.#grow(calls, { recycled, memoryBytes, workers })
     if (recycled >= this.#recycled + WORKERS) {
       this.#recycled += WORKERS
@@ -55,7 +63,7 @@ class Looks {
       this.#lowest = seen
       return
     }
-    if (this.#lowest !== undefined && seen[1] < this.#lowest[1]) this.#lowest = seen
+    if (this.#lowest !== undefined && seen.bytes < this.#lowest.bytes) this.#lowest = seen
   }
 
   /** Counts only stretches of the same workers: from when each new one has said its size to before the next comes. */
@@ -81,7 +89,7 @@ class Looks {
   }
 
   /** The last round's lowest, too. */
-  get floors(): readonly (readonly [calls: number, bytes: number])[] {
+  get floors(): readonly Floor[] {
     return this.#lowest === undefined ? this.#floors : [...this.#floors, this.#lowest]
   }
 
@@ -111,7 +119,7 @@ export async function measureSoak({ depth, calls, recycleCount }: SoakOrder): Pr
       recycled: engine.stats().recycled,
       workerBytes: engine.stats().memoryBytes / WORKERS,
       floors,
-      driftBytes: slope(floors),
+      driftBytes: slope(floors.map(({ calls, bytes }) => [calls, bytes])),
       workerBytesPerCall,
       callsPerSecond: calls / seconds,
     }

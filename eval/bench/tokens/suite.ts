@@ -116,7 +116,7 @@ export async function soakFigures({ quick, tell }: Ask): Promise<readonly Figure
       name: 'drift of the size that is left after replacing',
       value: driftBytes,
       unit: 'bytes a call',
-      note: `MiB left, lowest of each round of replacements: ${floors.map(([, bytes]) => inMebi(bytes)).join(' ')}`,
+      note: `MiB left, lowest of each round of replacements: ${floors.map(({ bytes, heapBytes }) => `${inMebi(bytes)} (${inMebi(heapBytes)} of them the heap of the thread that asks)`).join(', ')}`,
     }),
     {
       name: 'growth of a worker until it is replaced',
