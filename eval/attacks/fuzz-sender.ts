@@ -11,7 +11,7 @@ import { type Arm, type Arsenal, insiderHolder, proofFor, type Shot, shotOf } fr
 import type { Control, Order, Report, SentArm } from './fuzz-wire.ts'
 
 /** Far below the queue of the token engine, so that nothing is ever put off. */
-const AT_ONCE = 24
+const AT_ONCE = 60
 const MOST_FAILURES = 10
 
 const armOf = ({ key, ...rest }: SentArm): Arm => ({ ...rest, holder: privateKeyOf(key) })

@@ -99,7 +99,7 @@ export async function mintFigures({ quick, tell }: Ask): Promise<readonly Figure
 
 export async function soakFigures({ quick, tell }: Ask): Promise<readonly Figure[]> {
   const order: SoakOrder = quick
-    ? { depth: DEPTH, calls: 2_000, recycleCount: 300 }
+    ? { depth: DEPTH, calls: 2_000, recycleCount: 200 }
     : { depth: DEPTH, calls: 50_000 }
   tell(`${order.calls} verifications through one pool`)
   const soak = await askOnce<SoakOrder, Soak>(SOAK, order)
