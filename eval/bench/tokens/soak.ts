@@ -29,8 +29,8 @@ export interface Soak {
   readonly recycled: number
   /** Smallest resident size from one replacement of every worker to the next. */
   readonly floors: readonly Floor[]
-  /** By how much the floors rise with each call. */
-  readonly driftBytes: number
+  /** By how much the floors rise with each call, without and with the heap of the thread that asks. */
+  readonly drift: { readonly bytes: number; readonly withHeapBytes: number }
   /** What the library's memory and its thread's heap take in one worker, at the end. */
   readonly workerBytes: number
   /** By how much both grow with each call until their worker is replaced. */
@@ -119,7 +119,10 @@ export async function measureSoak({ depth, calls, recycleCount }: SoakOrder): Pr
       recycled: engine.stats().recycled,
       workerBytes: engine.stats().memoryBytes / WORKERS,
       floors,
-      driftBytes: slope(floors.map(({ calls, bytes }) => [calls, bytes])),
+      drift: {
+        bytes: slope(floors.map(({ calls, bytes, heapBytes }) => [calls, bytes - heapBytes])),
+        withHeapBytes: slope(floors.map(({ calls, bytes }) => [calls, bytes])),
+      },
       workerBytesPerCall,
       callsPerSecond: calls / seconds,
     }

@@ -103,7 +103,7 @@ export async function soakFigures({ quick, tell }: Ask): Promise<readonly Figure
     : { depth: DEPTH, calls: 50_000 }
   tell(`${order.calls} verifications through one pool`)
   const soak = await askOnce<SoakOrder, Soak>(SOAK, order)
-  const { calls, peakBytes, recycled, floors, driftBytes, workerBytes, workerBytesPerCall } = soak
+  const { calls, peakBytes, recycled, floors, drift, workerBytes, workerBytesPerCall } = soak
   const inMebi = (bytes: number) => (bytes / MEBI).toFixed(0)
   return [
     atMost(512, {
@@ -114,10 +114,16 @@ export async function soakFigures({ quick, tell }: Ask): Promise<readonly Figure
     }),
     atMost(2048, {
       name: 'drift of the size that is left after replacing',
-      value: driftBytes,
+      value: drift.bytes,
       unit: 'bytes a call',
-      note: `MiB left, lowest of each round of replacements: ${floors.map(({ bytes, heapBytes }) => `${inMebi(bytes)} (${inMebi(heapBytes)} of them the heap of the thread that asks)`).join(', ')}`,
+      note: `MiB left, lowest of each round of replacements: ${floors.map(({ bytes, heapBytes }) => inMebi(bytes - heapBytes)).join(', ')}, without the heap of the thread that asks`,
     }),
+    {
+      name: 'the same with that heap',
+      value: drift.withHeapBytes,
+      unit: 'bytes a call',
+      note: `${floors.map(({ heapBytes }) => inMebi(heapBytes)).join(', ')} MiB of it: V8 keeps ever more room for what lives shortly, up to a size of its own; what lives in it does not grow`,
+    },
     {
       name: 'growth of a worker until it is replaced',
       value: workerBytesPerCall,
