@@ -60,7 +60,10 @@ export interface Docs {
 /** What a store works out when asked, inside the same transaction; never written. */
 export interface Views {
   lastEvent: EventRecord
-  /** Of the proofs seen, once those are forgotten that expired before the given second. */
+  /**
+   * Of the proofs seen, once those are forgotten that expired before the given second: of the holder's where a store
+   * counts by holder, else of all.
+   */
   proofs: ProofsKept
   /** Open holds of a run that have not expired at the given second. */
   openHolds: number
@@ -102,7 +105,7 @@ export const keys = {
   attempt: (node: NodeId) => key('attempt', node),
   gatewayHead: () => key('gatewayHead'),
   lastEvent: (stream: StreamId) => key('lastEvent', stream),
-  proofs: (now: Seconds) => key('proofs', String(now)),
+  proofs: (now: Seconds, holder: string) => key('proofs', String(now), holder),
   openHolds: (run: RunId, now: Seconds) => key('openHolds', run, String(now)),
   submittedBelow: (node: StreamId) => key('submittedBelow', node),
 }
@@ -146,6 +149,11 @@ export class Draft {
 
   get events(): readonly NewEvent[] {
     return this.#events
+  }
+
+  /** Whether it was loaded, or written since. */
+  has(of: Key): boolean {
+    return this.#read.has(keyText(of))
   }
 
   /** What was loaded, or written since; throws if the transition never asked for it. */

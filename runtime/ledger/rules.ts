@@ -43,9 +43,12 @@ const standingsOf = (draft: Draft, path: readonly NodeId[]): Standing[] =>
   (['gateway', ...path] as const).map((node) => draft.standing(node))
 
 export const proofKeys = (proof: ProofUse | undefined, now: Seconds): Key[] =>
-  proof === undefined ? [] : [keys.proof(proof), proofsKept(now)]
+  proof === undefined ? [] : [keys.proof(proof), proofsKept(proof, now)]
 
-const proofsKept = (now: Seconds) => keys.proofs(later(now, -LIMITS.proofKeptSeconds))
+/** Proofs that expired before this second may be forgotten. */
+export const proofsKeptSince = (now: Seconds): Seconds => later(now, -LIMITS.proofKeptSeconds)
+
+const proofsKept = ({ holder }: ProofUse, now: Seconds) => keys.proofs(proofsKeptSince(now), holder)
 
 /** True if this very attempt has recorded its proof before. */
 export const isOwnProof = (draft: Draft, proof: ProofUse | undefined): boolean =>
@@ -57,7 +60,7 @@ export const isOwnProof = (draft: Draft, proof: ProofUse | undefined): boolean =
  */
 export function consumeProof(draft: Draft, proof: ProofUse | undefined): Refused | undefined {
   if (proof === undefined || isOwnProof(draft, proof)) return undefined
-  const { count, forgottenUntilSeconds } = draft.need(proofsKept(draft.at))
+  const { count, forgottenUntilSeconds } = draft.need(proofsKept(proof, draft.at))
   const isForgotten = proof.expiresAtSeconds <= forgottenUntilSeconds
   if (isForgotten || draft.get(keys.proof(proof)) !== undefined) return refused('proof_replayed')
   if (count >= LIMITS.seenProofs) return refused('proofs_full')

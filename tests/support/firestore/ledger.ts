@@ -1,0 +1,34 @@
+/** Ledgers over a stand-in for Firestore: each with documents of its own, and ended with it. */
+import type { Ledger } from '../../../runtime/core/ledger.ts'
+import {
+  type FirestoreLedgerOptions,
+  openFirestoreLedger,
+} from '../../../runtime/ledger/firestore.ts'
+
+// The client would ask for the machine's cloud metadata, which no test may.
+process.env.METADATA_SERVER_DETECTION = 'none'
+
+let projects = 0
+
+/** An address where nobody has written yet. */
+export const freshProject = (): string => {
+  projects += 1
+  return `ledger-${process.pid}-${projects}`
+}
+
+export const openLedger = (
+  emulatorHost: string,
+  options: Partial<FirestoreLedgerOptions> = {},
+): Promise<Ledger> =>
+  openFirestoreLedger({
+    emulatorHost,
+    organisation: 'acme',
+    projectId: freshProject(),
+    deadlineMs: 20_000,
+    ...options,
+  })
+
+/** Until the feeds of all runs have been told of what was committed: reading one waits for that. */
+export async function told(ledger: Ledger): Promise<void> {
+  for (const { id } of await ledger.runs({ limit: 100 })) await ledger.feed(id, 0, 1)
+}
