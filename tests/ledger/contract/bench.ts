@@ -73,7 +73,7 @@ export function benchOf(opened: () => Opened): Bench {
 }
 
 /** Everything that a reader could tell apart: the whole log, every node, payment and hold. */
-async function everything(ledger: Ledger): Promise<unknown> {
+export async function everything(ledger: Ledger): Promise<unknown> {
   const runs = await ledger.runs({ limit: 1_000 })
   const [heads, trees, payments, holds, gateway] = await Promise.all([
     ledger.heads(),

@@ -21,6 +21,9 @@ export interface WireWrite {
 export const nameOf = (write: WireWrite): string =>
   write.update?.name ?? write.delete ?? refuse(STATUS.UNIMPLEMENTED, 'no transforms in the double')
 
+/** The collection that a document lies in. */
+export const collectionOf = (name: string): string => name.slice(0, name.lastIndexOf('/'))
+
 interface Version {
   readonly at: bigint
   readonly document: Document | undefined
@@ -29,7 +32,8 @@ interface Version {
 const DOCUMENT_BYTES = 1_048_576
 
 export class Documents {
-  readonly #versions = new Map<string, Version[]>()
+  /** By collection, then by name. */
+  readonly #collections = new Map<string, Map<string, Version[]>>()
   #now = 0n
 
   /** Microseconds, strictly increasing. */
@@ -40,13 +44,13 @@ export class Documents {
   }
 
   get(name: string, at?: bigint): Document | undefined {
-    const versions = this.#versions.get(name) ?? []
+    const versions = this.#collections.get(collectionOf(name))?.get(name) ?? []
     return versions.findLast((version) => at === undefined || version.at <= at)?.document
   }
 
-  /** Every document as of an instant, or now. */
-  *all(at?: bigint): Iterable<Document> {
-    for (const name of this.#versions.keys()) {
+  /** Every document of a collection as of an instant, or now. */
+  *all(collection: string, at?: bigint): Iterable<Document> {
+    for (const name of this.#collections.get(collection)?.keys() ?? []) {
       const document = this.get(name, at)
       if (document !== undefined) yield document
     }
@@ -67,9 +71,10 @@ export class Documents {
 
   install(staged: ReadonlyMap<string, Document | undefined>, at: bigint): void {
     for (const [name, document] of staged) {
-      const versions = this.#versions.get(name) ?? []
-      this.#versions.set(name, versions)
-      versions.push({ at, document })
+      const collection = collectionOf(name)
+      const names = this.#collections.get(collection) ?? new Map<string, Version[]>()
+      this.#collections.set(collection, names)
+      names.set(name, [...(names.get(name) ?? []), { at, document }])
     }
   }
 }

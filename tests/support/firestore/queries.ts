@@ -2,7 +2,7 @@
  * Structured queries of the double: equality, ranges, `array-contains`, order and limit. Anything else is refused, and
  * so is what the real store answers only with a composite index, because nobody has made one.
  */
-import type { Document, Documents } from './documents.ts'
+import { collectionOf, type Document, type Documents } from './documents.ts'
 import { refuse, STATUS } from './refusal.ts'
 import { compare, comparePaths, equal, parsePath, type Value, valueAt } from './values.ts'
 
@@ -115,7 +115,7 @@ const fieldOf = (document: Document, path: string): Value | undefined =>
 /** Whether a document is among what a query asks for, its limit aside. */
 export function matches(query: Query, document: Document | undefined): boolean {
   if (document === undefined) return false
-  if (document.name.slice(0, document.name.lastIndexOf('/')) !== query.collection) return false
+  if (collectionOf(document.name) !== query.collection) return false
   return (
     query.conditions.every((condition) => holds(condition, document)) &&
     query.orders.every(({ path }) => fieldOf(document, path) !== undefined)
@@ -139,7 +139,9 @@ function holds({ path, op, value }: Condition, document: Document): boolean {
 }
 
 export function runQuery(query: Query, documents: Documents, at?: bigint): Document[] {
-  const found = [...documents.all(at)].filter((document) => matches(query, document))
+  const found = [...documents.all(query.collection, at)].filter((document) =>
+    matches(query, document),
+  )
   found.sort((a, b) => byOrders(query.orders, a, b))
   return query.limit === undefined ? found : found.slice(0, query.limit)
 }

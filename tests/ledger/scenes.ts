@@ -1,0 +1,125 @@
+/** For each command a ledger in which it has something to do, and its input: the same each time. */
+import { signSeal } from '../../runtime/audit/seal.ts'
+import { deny } from '../../runtime/core/codes.ts'
+import { holdIdOf, sha256 } from '../../runtime/core/ids.ts'
+import { ed25519FromSeed } from '../../runtime/core/keys.ts'
+import type { CommandName, Commands, Ledger } from '../../runtime/core/ledger.ts'
+import { minor } from '../../runtime/core/money.ts'
+import type { HoldRecord, NodeRecord } from '../../runtime/core/records.ts'
+import { later } from '../../runtime/core/time.ts'
+import {
+  aChild,
+  accepted,
+  allPassed,
+  aPayment,
+  aProof,
+  aReserve,
+  aRun,
+  aSplit,
+  aSubmit,
+  NOW,
+  startChain,
+} from '../support/ledger.ts'
+
+export type Scenes = {
+  readonly [K in CommandName]: (ledger: Ledger) => Promise<Commands[K]['input']>
+}
+
+export function aHold(leaf: NodeRecord): HoldRecord {
+  const payment = aPayment(leaf)
+  const digest = sha256(`card of ${payment.id}`)
+  return {
+    id: holdIdOf(payment.id, digest),
+    run: leaf.run,
+    node: leaf.id,
+    payment: payment.id,
+    digest,
+    code: 'approval_required',
+    payee: payment.payee,
+    merchant: payment.merchant,
+    amount: payment.amount,
+    currency: payment.currency,
+    lines: payment.lines,
+    expiresAtSeconds: later(NOW, 600),
+    createdAtSeconds: NOW,
+    state: 'open',
+  }
+}
+
+const refusalOf = (leaf: NodeRecord): Commands['refuse']['input'] => ({
+  node: leaf.id,
+  run: leaf.run,
+  denial: deny('approval_required'),
+  checks: allPassed,
+  proof: aProof(leaf, 'refused'),
+  payment: aPayment(leaf).id,
+  hold: aHold(leaf),
+  now: NOW,
+})
+
+/** A leaf whose payment was reserved by one attempt. */
+async function reserved(ledger: Ledger, nonce?: string) {
+  const chain = await startChain(ledger)
+  const uses = [{ key: 'day', maxAmount: minor(50_000) }]
+  const proof = aProof(chain.leaf, 'reserved')
+  const input = aReserve(chain.leaf, { proof, uses, ...(nonce ? { nonce } : {}) })
+  const { payment } = accepted(await ledger.execute('reserve', input))
+  return { ...chain, payment: payment.id }
+}
+
+export const SCENES: Scenes = {
+  createRun: async () => ({ ...aRun(), token: 'root token', nodes: 9, now: NOW }),
+  split: async (ledger) => {
+    const { planner } = await startChain(ledger)
+    return aSplit(aChild(planner, 'new', { ceiling: 500 }))
+  },
+  reserve: async (ledger) => {
+    const { leaf } = await startChain(ledger)
+    const uses = [{ key: 'Asia/Kolkata day', maxAmount: minor(50_000) }]
+    return aReserve(leaf, { proof: aProof(leaf, 'pay'), uses, nonce: 'mine' })
+  },
+  submit: async (ledger) => aSubmit((await reserved(ledger)).leaf, 'mine'),
+  settle: async (ledger) => {
+    const { payment } = await reserved(ledger, 'mine')
+    return { payment, amount: minor(900), railReference: 'rail-1', now: NOW }
+  },
+  release: async (ledger) => {
+    const { payment } = await reserved(ledger)
+    return { payment, from: 'reserved', reason: 'timed_out', now: NOW }
+  },
+  markUnknown: async (ledger) => {
+    const { payment } = await reserved(ledger, 'mine')
+    return { payment, reason: 'timeout', now: NOW }
+  },
+  refuse: async (ledger) => refusalOf((await startChain(ledger)).leaf),
+  decideHold: async (ledger) => {
+    const { leaf } = await startChain(ledger)
+    const hold = aHold(leaf)
+    accepted(await ledger.execute('refuse', refusalOf(leaf)))
+    return { hold: hold.id, digest: hold.digest, decision: 'approved', by: 'op', now: NOW }
+  },
+  setStanding: async (ledger) => {
+    const { planner } = await reserved(ledger, 'mine')
+    return { node: planner.id, state: 'frozen', by: 'op', now: NOW }
+  },
+  close: async (ledger) => ({ node: (await startChain(ledger)).leaf.id, by: 'op', now: NOW }),
+  note: async (ledger) => {
+    const { leaf } = await startChain(ledger)
+    return { stream: leaf.id, type: 'read', data: { items: 3 }, now: NOW }
+  },
+  saveStep: async (ledger) => {
+    const { root } = await startChain(ledger)
+    return { node: root.id, name: 'a/b.plan', value: { parts: [1] }, now: NOW }
+  },
+  finishRun: async (ledger) => {
+    const { run, root, planner, leaf } = await startChain(ledger)
+    for (const { id: node } of [leaf, planner, root]) {
+      accepted(await ledger.execute('close', { node, by: 'op', now: NOW }))
+    }
+    const account = await ledger.account(root.id)
+    if (!account) throw new Error('expected an account')
+    const key = ed25519FromSeed(Buffer.alloc(32, 7))
+    const seal = signSeal(run, account, { gateway: 'gate', key, kid: 'gate-1' }, NOW)
+    return { run: run.id, state: 'completed', seal, now: NOW }
+  },
+}
