@@ -10,7 +10,7 @@
 import type { DocumentReference, Firestore, Transaction } from '@google-cloud/firestore'
 import { freshId, type OrganisationId, type PaymentId, type RunId } from '../core/ids.ts'
 import type { CommandName, Commands } from '../core/ledger.ts'
-import { type DocKind, Draft } from './draft.ts'
+import { type DocKind, Draft, type Key, type Steps } from './draft.ts'
 import {
   asText,
   documentId,
@@ -50,29 +50,50 @@ export function commandOf<K extends CommandName>(
   input: Commands[K]['input'],
 ): () => Promise<Done<Commands[K]['result']>> {
   const attempts: Attempted<Done<Commands[K]['result']>>[] = []
-  return () =>
-    db.runTransaction(
-      async (transaction) => {
-        const before = await findMarked(transaction, attempts)
-        if (before !== undefined) return before
-        const draft = new Draft(organisation, input.now)
-        const loader = new Loader(transaction, place)
-        const steps = TRANSITIONS[name](input, draft)
-        let step = steps.next()
-        while (!step.done) {
-          await loader.fill(draft, step.value)
-          step = steps.next()
-        }
-        const result = step.value
-        if (!result.ok || !draft.isDirty) return { result, runs: [] }
-        const runs = [...new Set(draft.events.flatMap(({ run }) => (run ? [run] : [])))]
-        const done = { result, runs }
-        const mark = freshId()
-        attempts.push({ mark, result: done, marked: write(transaction, { loader, draft, mark }) })
-        return done
-      },
-      { maxAttempts: 1 },
-    )
+  const attempt = async (transaction: Transaction): Promise<Outcome<Commands[K]['result']>> => {
+    const before = await findMarked(transaction, attempts)
+    if (before !== undefined) return { done: before }
+    const draft = new Draft(organisation, input.now)
+    const loader = new Loader(transaction, place)
+    const decided = await decide(TRANSITIONS[name](input, draft), draft, loader)
+    if ('failure' in decided) return decided
+    const { result } = decided
+    if (!result.ok || !draft.isDirty) return { done: { result, runs: [] } }
+    const runs = [...new Set(draft.events.flatMap(({ run }) => (run ? [run] : [])))]
+    const done = { result, runs }
+    const mark = freshId()
+    attempts.push({ mark, result: done, marked: write(transaction, { loader, draft, mark }) })
+    return { done }
+  }
+  return async () => {
+    const outcome = await db.runTransaction(attempt, { maxAttempts: 1 })
+    if ('failure' in outcome) throw outcome.failure
+    return outcome.done
+  }
+}
+
+type Outcome<R> = { readonly done: Done<R> } | { readonly failure: unknown }
+
+/**
+ * Runs the steps. What a transition throws about the documents is an outcome like any other until the commit, which
+ * writes nothing, has proved that they were read as of one instant: without locks two reads may see two instants, and
+ * a sound account then looks like one that differs from its last event.
+ */
+async function decide<R>(
+  steps: Steps<R>,
+  draft: Draft,
+  loader: Loader,
+): Promise<{ readonly result: R } | { readonly failure: unknown }> {
+  for (;;) {
+    let step: IteratorResult<readonly Key[], R>
+    try {
+      step = steps.next()
+    } catch (failure) {
+      return { failure }
+    }
+    if (step.done) return { result: step.value }
+    await loader.fill(draft, step.value)
+  }
 }
 
 /** The answer of an earlier attempt whose commit did happen. */

@@ -13,8 +13,9 @@ import { setStandingContract } from './contract/set-standing.ts'
 import { settleContract } from './contract/settle.ts'
 import { splitContract } from './contract/split.ts'
 import { submitContract } from './contract/submit.ts'
+import { togetherContract } from './contract/together.ts'
 
-const PARTS = {
+const CONTRACT = {
   createRun: createRunContract,
   split: splitContract,
   reserve: reserveContract,
@@ -27,15 +28,18 @@ const PARTS = {
   note: noteContract,
   finishRun: finishRunContract,
   reads: readsContract,
+  together: togetherContract,
 } satisfies Record<string, (bench: Bench) => void>
 
-export type Part = keyof typeof PARTS
+export type Part = keyof typeof CONTRACT
+
+export const PARTS = Object.keys(CONTRACT) as Part[]
 
 /** Runs the whole suite, or the named parts of it. */
 export function contract(
   name: string,
   open: () => Promise<Opened>,
-  parts: readonly Part[] = Object.keys(PARTS) as Part[],
+  parts: readonly Part[] = PARTS,
 ): void {
   describe(name, () => {
     let opened: Opened
@@ -44,6 +48,6 @@ export function contract(
     })
     afterEach(() => opened.dispose())
     const bench = benchOf(() => opened)
-    for (const part of parts) PARTS[part](bench)
+    for (const part of parts) CONTRACT[part](bench)
   })
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import { type FirestoreDouble, startFirestoreDouble } from '../support/firestore/double.ts'
-import { openLedger, told } from '../support/firestore/ledger.ts'
-import { contract } from './contract.ts'
+import { openLedger, openTogether, told } from '../support/firestore/ledger.ts'
+import { contract, PARTS } from './contract.ts'
 
 let double: FirestoreDouble
 beforeAll(async () => {
@@ -9,7 +9,13 @@ beforeAll(async () => {
 })
 afterAll(() => double.close())
 
-contract('firestore, pessimistic', async () => {
-  const ledger = await openLedger(double.host)
-  return { ledger, told, dispose: () => ledger.close() }
-})
+contract(
+  'firestore, pessimistic',
+  async () => {
+    const ledger = await openLedger(double.host)
+    return { ledger, told, dispose: () => ledger.close() }
+  },
+  PARTS.filter((part) => part !== 'together'),
+)
+
+contract('firestore, pessimistic, four instances', () => openTogether(double.host, 3), ['together'])

@@ -9,6 +9,10 @@ import { NOW } from '../../support/ledger.ts'
 
 export interface Opened {
   readonly ledger: Ledger
+  /** Further instances over the same store, where there can be any. */
+  readonly peers?: readonly Ledger[]
+  /** How many do one thing at once; two hundred unless a store takes too long for that. */
+  readonly many?: number
   /** Waits until every listener has been told of what was committed, where that takes longer than the commit. */
   readonly told?: (ledger: Ledger) => Promise<void>
   /** Ends the store and whatever it left behind. */
@@ -20,6 +24,10 @@ export const LATER = later(NOW, 48 * 3600)
 export interface Bench {
   /** The ledger of the test that runs now. */
   ledger(): Ledger
+  /** An even number. */
+  readonly many: number
+  /** One of the instances over the store, in turn. */
+  instance(i: number): Ledger
   told(): Promise<void>
   /** Runs a command that must be refused so, and must change nothing. */
   refusedBy<K extends CommandName>(
@@ -49,6 +57,13 @@ export function benchOf(opened: () => Opened): Bench {
   }
   return {
     ledger,
+    get many() {
+      return opened().many ?? 200
+    },
+    instance: (i) => {
+      const all = [ledger(), ...(opened().peers ?? [])]
+      return all[i % all.length] ?? ledger()
+    },
     told: async () => opened().told?.(ledger()),
     refusedBy: async (command, input, code) => {
       const before = await everything(ledger())

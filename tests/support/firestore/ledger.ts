@@ -28,6 +28,19 @@ export const openLedger = (
     ...options,
   })
 
+/** A ledger and further instances of it over the same documents. */
+export async function openTogether(host: string, peers: number) {
+  const projectId = freshProject()
+  const options = { projectId, pollMs: 200 }
+  const open = () => openLedger(host, options)
+  const ledger = await open()
+  const others = await Promise.all(Array.from({ length: peers }, open))
+  const dispose = async () => {
+    await Promise.all([ledger, ...others].map((instance) => instance.close()))
+  }
+  return { ledger, peers: others, told, dispose }
+}
+
 /** Until the feeds of all runs have been told of what was committed: reading one waits for that. */
 export async function told(ledger: Ledger): Promise<void> {
   for (const { id } of await ledger.runs({ limit: 100 })) await ledger.feed(id, 0, 1)

@@ -1,0 +1,53 @@
+/**
+ * The other two ways in which Firestore may keep transactions apart, and Google's emulator where a machine has it: the
+ * parts of the contract that rest on isolation, with fewer at once, because each conflict costs a wait.
+ */
+import { afterAll, beforeAll, describe } from 'vitest'
+import { startFirestoreDouble } from '../support/firestore/double.ts'
+import { EMULATOR_NOTE, hasEmulator, startEmulator } from '../support/firestore/emulator.ts'
+import { openTogether } from '../support/firestore/ledger.ts'
+import { contract, type Part } from './contract.ts'
+
+process.stdout.write(`${EMULATOR_NOTE}\n`)
+
+interface Place {
+  readonly start: () => Promise<{ host: string; close(): Promise<void> }>
+  readonly many: number
+  readonly peers: number
+  readonly parts: readonly Part[]
+}
+
+function over(name: string, { start, many, peers, parts }: Place): void {
+  describe(name, () => {
+    let place: { host: string; close(): Promise<void> }
+    beforeAll(async () => {
+      place = await start()
+    }, 60_000)
+    afterAll(() => place.close())
+    const open = async () => ({ ...(await openTogether(place.host, peers)), many })
+    contract(`firestore, ${name}`, open, parts)
+  })
+}
+
+over('optimistic', {
+  start: () => startFirestoreDouble({ mode: 'optimistic' }),
+  many: 40,
+  peers: 3,
+  parts: ['submit', 'setStanding', 'together'],
+})
+
+over('hostile', {
+  start: () => startFirestoreDouble({ mode: 'hostile', lockMs: 20 }),
+  many: 40,
+  peers: 3,
+  parts: ['submit', 'setStanding', 'together'],
+})
+
+if (hasEmulator) {
+  over('Google’s emulator', {
+    start: startEmulator,
+    many: 6,
+    peers: 1,
+    parts: ['createRun', 'settle', 'together'],
+  })
+}
