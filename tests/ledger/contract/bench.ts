@@ -13,6 +13,8 @@ export interface Opened {
   readonly peers?: readonly Ledger[]
   /** How many do one thing at once; two hundred unless a store takes too long for that. */
   readonly many?: number
+  /** How long a feed may take to have everything in it; ten seconds. */
+  readonly patienceMs?: number
   /** Waits until every listener has been told of what was committed, where that takes longer than the commit. */
   readonly told?: (ledger: Ledger) => Promise<void>
   /** Ends the store and whatever it left behind. */
@@ -26,6 +28,7 @@ export interface Bench {
   ledger(): Ledger
   /** An even number. */
   readonly many: number
+  readonly patienceMs: number
   /** One of the instances over the store, in turn. */
   instance(i: number): Ledger
   told(): Promise<void>
@@ -59,6 +62,9 @@ export function benchOf(opened: () => Opened): Bench {
     ledger,
     get many() {
       return opened().many ?? 200
+    },
+    get patienceMs() {
+      return opened().patienceMs ?? 10_000
     },
     instance: (i) => {
       const all = [ledger(), ...(opened().peers ?? [])]

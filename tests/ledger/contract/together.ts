@@ -140,7 +140,9 @@ async function feed(bench: Bench): Promise<void> {
   })
   const heads = await bench.ledger().heads(run.id)
   const count = heads.reduce((sum, { head }) => sum + head.seq, 1)
-  await expect.poll(() => lengthOf(bench.instance(1), run.id), { timeout: 20_000 }).toBe(count)
+  await expect
+    .poll(() => lengthOf(bench.instance(1), run.id), { timeout: bench.patienceMs })
+    .toBe(count)
   const entries = await bench.instance(2).feed(run.id, 0, 1_000)
   const seen = new Set<string>([run.mandateDigest])
   entries.forEach(({ position, stream, hash, body }, i) => {
