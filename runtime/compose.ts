@@ -87,7 +87,7 @@ export interface ComposeOptions {
   readonly secrets: GatewaySecrets
   /** Needed for the simulated rail unless `overrides.rail` is given. */
   readonly railKey?: Secret
-  /** The store's file; needed unless `overrides.ledger` is given. */
+  /** The file of the `sqlite` store; needed for that unless `overrides.ledger` is given. */
   readonly store?: string
   /** Signs and returns a mandate for `POST /demo`; absent: there is no demonstration. */
   readonly demoMandate?: () => string
@@ -169,9 +169,21 @@ type Log = (entry: LogEntry) => void
 const missing = (what: string) =>
   new Fault('config_invalid', `expected ${what}`, { retryable: false })
 
-function openStore({ store, config }: ComposeOptions): Promise<Ledger> {
+async function openStore({ store, config }: ComposeOptions): Promise<Ledger> {
+  const { organisation } = config
+  if (config.store.kind === 'firestore') {
+    const { projectId, databaseId, emulatorHost } = config.store
+    // Loaded where it is used: the client takes a third of a second and most gateways never need it.
+    const { openFirestoreLedger } = await import('./ledger/firestore.ts')
+    return openFirestoreLedger({
+      organisation,
+      projectId,
+      ...(databaseId === undefined ? {} : { databaseId }),
+      ...(emulatorHost === undefined ? {} : { emulatorHost }),
+    })
+  }
   if (store === undefined) throw missing('a store')
-  return openSqliteLedger({ path: store, organisation: config.organisation })
+  return openSqliteLedger({ path: store, organisation })
 }
 
 const rootKeysOf = ({ root, retiring = [] }: GatewaySecrets): RootKeys => {

@@ -88,6 +88,31 @@ const listenSchema = z
     path: ['host'],
   })
 
+const LOOPBACK_ADDRESS = /^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$/
+
+/** Where the ledger is kept. */
+const storeSchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('sqlite'),
+    /** The operator's word that never more than one instance runs, and that its disk outlives it. */
+    oneInstance: z.boolean().default(false),
+  }),
+  z.strictObject({
+    kind: z.literal('firestore'),
+    /** Of Google Cloud. */
+    projectId: z.string().regex(/^[a-z][a-z0-9-]{4,28}[a-z0-9]$/),
+    databaseId: z
+      .string()
+      .regex(/^(\(default\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$/)
+      .optional(),
+    /** An emulator is spoken to without encryption or credentials, so it has to be on this machine. */
+    emulatorHost: z
+      .string()
+      .regex(LOOPBACK_ADDRESS, 'expected host:port of an emulator on a loopback address')
+      .optional(),
+  }),
+])
+
 const timingsSchema = z.strictObject({
   /** How often unanswered payments are asked about at the rail. */
   everyMs: milliseconds(50, 3_600_000).default(5_000),
@@ -121,6 +146,7 @@ const fileSchema = z.strictObject({
   engine: z.strictObject({ kind: z.literal('scripted') }).default({ kind: 'scripted' }),
   listen: listenSchema.prefault({}),
   reconcile: timingsSchema.prefault({}),
+  store: storeSchema.prefault({ kind: 'sqlite' }),
 })
 
 export type ConfigFile = z.input<typeof fileSchema>
@@ -140,6 +166,8 @@ export interface Environment {
   readonly noColour: boolean
   /** Started by a script of npm, through a shell that passes no signal on. */
   readonly underNpm: boolean
+  /** Cloud Run says so (its container contract): the disk is lost with the instance, and there may be several. */
+  readonly onCloudRun?: boolean
   readonly secrets: { readonly [name in SecretName]?: Secret }
 }
 
@@ -164,6 +192,7 @@ export function readEnvironment(variables: Variables = process.env): Environment
     ...(url === undefined ? {} : { url }),
     noColour: text('NO_COLOR') !== undefined,
     underNpm: text('npm_lifecycle_event') !== undefined,
+    onCloudRun: text('K_SERVICE') !== undefined,
     secrets,
   }
 }
@@ -219,6 +248,15 @@ export function parseConfig(text: string | Uint8Array): Config {
   const problems = crossChecks(parsed.data)
   if (problems.length > 0) throw new ConfigError(problems)
   return parsed.data
+}
+
+/** Throws ConfigError where the store would not outlive the place that it runs in. */
+export function assertStoreLasts({ store }: Config, { onCloudRun }: Environment): void {
+  if (!onCloudRun || store.kind !== 'sqlite' || store.oneInstance) return
+  throw new ConfigError([
+    '`store.kind` is wrong: expected firestore on Cloud Run, where two instances would be two ledgers, or ' +
+      '`"oneInstance": true` beside sqlite where one instance is configured and its disk lasts',
+  ])
 }
 
 /** What no single field can say about itself. */

@@ -1,8 +1,9 @@
 /**
- * Google's client as the ledger uses it: one attempt each, our own loop around it. The client's own retries are off,
- * because each layer of them repeats what may have happened, waits for seconds, and tells nobody: `runTransaction` five
- * times, a commit on RESOURCE_EXHAUSTED and UNAVAILABLE, and every read that fails before its first answer twice more
- * with one and two seconds between, whatever the failure was.
+ * Google's client as the ledger uses it: one attempt each, our own loop around it. The client's own retries are off
+ * where they can be, because each layer of them repeats what may have happened, waits for seconds, and tells nobody:
+ * `runTransaction` five times, a commit on RESOURCE_EXHAUSTED and UNAVAILABLE, every read that fails before its first
+ * answer twice more. One layer stays: a read that is told UNAVAILABLE, INTERNAL or DEADLINE_EXCEEDED is sent up to
+ * five times, with a second and more between. It changes nothing, and our deadline holds around it.
  *
  * Most failures of a commit do not say whether it happened, so the loop runs the work again and the work has to
  * recognise itself. Back-off is jittered and short; at the deadline the caller gets a Fault and decides.
@@ -50,11 +51,14 @@ const CLIENT_CONFIG = {
   },
 }
 
-export function connect({ projectId, databaseId, emulatorHost }: FirestoreAddress): Firestore {
+/** Said beforehand, so that nobody asks the cloud's metadata server, which is not on this machine. */
+const OFF_THE_NET = { universeDomain: 'googleapis.com' }
+
+function clientOf({ projectId, databaseId, emulatorHost }: FirestoreAddress): Firestore {
   return new Firestore({
     projectId,
     ...(databaseId === undefined ? {} : { databaseId }),
-    ...(emulatorHost === undefined ? {} : { host: emulatorHost, ssl: false }),
+    ...(emulatorHost === undefined ? {} : { host: emulatorHost, ssl: false, ...OFF_THE_NET }),
     // An undefined field is an error of ours, and never left out in silence.
     ignoreUndefinedProperties: false,
     preferRest: false,
@@ -136,28 +140,54 @@ const pause = (attempt: number): Promise<void> => {
   return sleep(randomInt(PAUSE_MS.least, most))
 }
 
-/**
- * Runs work until it has an answer. Throws its Fault, or Fault `store_unavailable` once the deadline has passed; an
- * attempt that is still on its way then may yet happen.
- */
-export async function persist<T>(work: () => Promise<T>, { atMs }: Deadline): Promise<T> {
-  const leftMs = atMs - performance.now()
-  if (leftMs <= 0) throw unavailable(undefined)
-  let last: unknown
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  late.catch(() => undefined)
-  const timer = setTimeout(() => reject(unavailable(last)), leftMs)
-  try {
-    for (let attempt = 0, looks = 0; ; attempt += 1) {
-      try {
-        return await Promise.race([work(), late])
-      } catch (error) {
-        last = error
-        if (!isWorthAnother(error, looks)) looks += 1
+/** A client, and the attempts that are on their way in it. */
+export class Connection {
+  readonly db: Firestore
+  readonly #running = new Set<Promise<unknown>>()
+
+  constructor(address: FirestoreAddress) {
+    this.db = clientOf(address)
+  }
+
+  /**
+   * Runs work until it has an answer. Throws its Fault, or Fault `store_unavailable` once the deadline has passed; an
+   * attempt that is still on its way then may yet happen.
+   */
+  async persist<T>(work: () => Promise<T>, { atMs }: Deadline): Promise<T> {
+    const leftMs = atMs - performance.now()
+    if (leftMs <= 0) throw unavailable(undefined)
+    let last: unknown
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    late.catch(() => undefined)
+    const timer = setTimeout(() => reject(unavailable(last)), leftMs)
+    try {
+      for (let attempt = 0, looks = 0; ; attempt += 1) {
+        try {
+          return await Promise.race([this.#track(work()), late])
+        } catch (error) {
+          last = error
+          if (!isWorthAnother(error, looks)) looks += 1
+        }
+        await Promise.race([pause(attempt), late])
       }
-      await Promise.race([pause(attempt), late])
+    } finally {
+      clearTimeout(timer)
     }
-  } finally {
-    clearTimeout(timer)
+  }
+
+  /**
+   * Ends the client once nothing is on its way in it: ended earlier, it leaves reads that it wanted to send again
+   * without an answer for ever, and rejects a promise that nobody can reach.
+   */
+  async end(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running)
+    await this.db.terminate()
+  }
+
+  #track<T>(attempt: Promise<T>): Promise<T> {
+    this.#running.add(attempt)
+    const forget = () => void this.#running.delete(attempt)
+    attempt.then(forget, forget)
+    return attempt
   }
 }

@@ -52,7 +52,8 @@ export const END = '~'
 /** Parts as a document id: no slash, no dots alone, no reserved name, and no two lists of parts meet. */
 export function documentId(parts: readonly string[]): string {
   const text = parts.map((part) => encodeURIComponent(part).replaceAll('.', '%2E')).join('|')
-  return /^__.*__$/.test(text) ? `%5F${text.slice(1)}` : text === '' ? '|' : text
+  if (text === '') return '%'
+  return /^__.*__$/.test(text) ? `%5F${text.slice(1)}` : text
 }
 
 export const eventId = (stream: StreamId, seq: number): string => documentId([stream, padded(seq)])

@@ -11,10 +11,10 @@
  * feed was read, so whatever a note follows is either in the feed or among the notes, and those are put in the order of
  * their commits, each behind the note whose hash is its `prev`.
  */
-import type { DocumentSnapshot, Firestore } from '@google-cloud/firestore'
+import type { DocumentSnapshot } from '@google-cloud/firestore'
 import { freshId, type RunId } from '../core/ids.ts'
 import type { StreamId } from '../core/records.ts'
-import { deadlineIn, persist } from './firestore-client.ts'
+import { type Connection, deadlineIn } from './firestore-client.ts'
 import { asText, documentId, documentValue, feedId, type Place } from './firestore-documents.ts'
 
 /** A lease that nobody has used for so long, by the store's own clock, is anybody's. */
@@ -45,7 +45,7 @@ interface Pending {
 }
 
 export interface FeedOptions {
-  readonly db: Firestore
+  readonly connection: Connection
   readonly place: Place
   readonly tell: (run: RunId, position: number) => void
   readonly deadlineMs: number
@@ -67,7 +67,9 @@ export class Sequencer {
   constructor(options: FeedOptions) {
     this.#options = options
     this.#timer = setInterval(() => {
-      this.#polling = this.#polling.then(() => this.#poll()).catch(() => undefined)
+      this.#polling = this.#polling
+        .then(() => options.connection.persist(() => this.#poll(), deadlineIn(options.deadlineMs)))
+        .catch(() => undefined)
     }, options.pollMs)
     this.#timer.unref()
   }
@@ -113,9 +115,9 @@ export class Sequencer {
 
   /** Gives places until no note of the run is left, or somebody else holds the lease. */
   async #pass(run: RunId): Promise<void> {
-    const { deadlineMs } = this.#options
+    const { connection, deadlineMs } = this.#options
     for (;;) {
-      const lease = await persist(() => this.#extend(run), deadlineIn(deadlineMs))
+      const lease = await connection.persist(() => this.#extend(run), deadlineIn(deadlineMs))
       if (lease) this.#tell(run, lease.position)
       if (!lease?.hasMore) return
     }
@@ -123,7 +125,8 @@ export class Sequencer {
 
   /** One chunk; undefined where it is not ours to do or was done by another meanwhile. */
   async #extend(run: RunId): Promise<(Lease & { hasMore: boolean }) | undefined> {
-    const { place, db } = this.#options
+    const { place, connection } = this.#options
+    const { db } = connection
     const ref = place.doc('feeds', documentId([run]))
     const found = await ref.get()
     const before = leaseOf(found)
@@ -156,7 +159,7 @@ export class Sequencer {
 
   /** Notes that nobody is at, and entries that another process has placed. */
   async #poll(): Promise<void> {
-    const { place } = this.#options
+    const { place, connection } = this.#options
     if (this.#isClosed) return
     const notes = await place.of('pending').limit(LOOK).get()
     const runs = new Set(notes.docs.map((doc) => doc.get('run') as RunId))
@@ -164,7 +167,7 @@ export class Sequencer {
     const followed = [...this.#told.keys()].filter((run) => !this.#passes.has(run))
     if (followed.length === 0 || this.#isClosed) return
     const refs = followed.map((run) => place.doc('feeds', documentId([run])))
-    const feeds = await this.#options.db.getAll(...refs)
+    const feeds = await connection.db.getAll(...refs)
     feeds.forEach((found, i) => {
       const run = followed[i]
       if (run) this.#tell(run, leaseOf(found).position)

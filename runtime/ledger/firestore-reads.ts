@@ -1,6 +1,5 @@
 /**
- * What the Firestore store answers: it gathers the documents of one read, as of one instant where they are more than
- * one question, and lets `readFrom` put the answer together as for every other store.
+ * What the Firestore store answers: it gathers the documents of one read, as of one instant, and lets `readFrom` put the answer together as for every other store.
  */
 import {
   type DocumentReference,
@@ -8,6 +7,8 @@ import {
   FieldPath,
   type Firestore,
   type Query,
+  type Timestamp,
+  type Transaction,
 } from '@google-cloud/firestore'
 import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
 import type { Page } from '../core/ledger.ts'
@@ -35,7 +36,7 @@ import {
 } from './firestore-documents.ts'
 import type { HoldQuery, PaymentQuery, ReadArgs, ReadName, Rows } from './reads.ts'
 
-/** Reads as of now, or as of the instant of a read-only transaction. */
+/** Answers of one instant. */
 interface Source {
   all(query: Query): Promise<readonly DocumentSnapshot[]>
   get(refs: readonly DocumentReference[]): Promise<readonly DocumentSnapshot[]>
@@ -45,28 +46,56 @@ interface Source {
 export type Gather = <K extends ReadName>(name: K, args: ReadArgs<K>) => Promise<Rows>
 
 export function gatherFrom(db: Firestore, place: Place): Gather {
-  const now: Source = {
-    all: async (query) => (await query.get()).docs,
-    get: (refs) => (refs.length === 0 ? Promise.resolve([]) : db.getAll(...refs)),
-  }
-  const atOnce = (work: (source: Source) => Promise<Rows>): Promise<Rows> =>
-    db.runTransaction(
-      (transaction) =>
-        work({
-          all: async (query) => (await transaction.get(query)).docs,
-          get: (refs) => (refs.length === 0 ? Promise.resolve([]) : transaction.getAll(...refs)),
-        }),
-      { readOnly: true },
-    )
   return (name, args) => {
     const gather = GATHER[name] as (from: Gathering, ...args: readonly unknown[]) => Promise<Rows>
-    if (!AT_ONCE.has(name)) return gather(new Gathering(now, place), ...args)
-    return atOnce((source) => gather(new Gathering(source, place), ...args))
+    return gather(new Gathering(sourceOf(db), place), ...args)
   }
 }
 
-/** Reads of more than one question. */
-const AT_ONCE: ReadonlySet<ReadName> = new Set(['snapshot', 'tree', 'children', 'heads'])
+/**
+ * The first question is answered as of now, every later one as of the instant of that answer. The client's read-only
+ * transactions would say the same; but where the first read of one fails, a promise that nobody can reach is
+ * rejected, and with that Node ends the process.
+ */
+function sourceOf(db: Firestore): Source {
+  let instant: Promise<Timestamp> | undefined
+  const ask = async <T>(
+    first: () => Promise<{ value: T; readTime: Timestamp }>,
+    then: (transaction: Transaction) => Promise<T>,
+  ): Promise<T> => {
+    if (instant !== undefined) {
+      return db.runTransaction(then, { readOnly: true, readTime: await instant })
+    }
+    const asked = first()
+    instant = asked.then(({ readTime }) => readTime)
+    instant.catch(() => undefined)
+    return (await asked).value
+  }
+  return {
+    all: (query) =>
+      ask(
+        async () => {
+          const { docs, readTime } = await query.get()
+          return { value: docs, readTime }
+        },
+        async (transaction) => (await transaction.get(query)).docs,
+      ),
+    get: async (refs) => {
+      if (refs.length === 0) return []
+      return ask(
+        async () => {
+          const docs = await db.getAll(...refs)
+          return { value: docs, readTime: docs[0]?.readTime ?? never('a time of the read') }
+        },
+        (transaction) => transaction.getAll(...refs),
+      )
+    },
+  }
+}
+
+const never = (what: string): never => {
+  throw new TypeError(`expected ${what}`)
+}
 
 type Gatherers = {
   readonly [K in ReadName]: (from: Gathering, ...args: ReadArgs<K>) => Promise<Rows>
@@ -156,13 +185,17 @@ class Gathering {
 
   /** The rows that were gathered; whatever else is asked of them is a mistake of ours. */
   rows(lists: Partial<Omit<Rows, 'load'>>): Rows {
-    const never = (): never => {
-      throw new Error('a read did not gather what it needs')
-    }
+    const missing = () => never('a read to gather what it needs')
     return {
       load: (key) => this.value(key),
-      ...{ runs: never, nodes: never, children: never, latestPayment: never, holdsOf: never },
-      ...{ payments: never, holds: never, events: never, feed: never, heads: never },
+      ...{
+        runs: missing,
+        nodes: missing,
+        children: missing,
+        latestPayment: missing,
+        holdsOf: missing,
+      },
+      ...{ payments: missing, holds: missing, events: missing, feed: missing, heads: missing },
       ...lists,
     }
   }

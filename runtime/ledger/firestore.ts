@@ -19,7 +19,7 @@ import type { Firestore } from '@google-cloud/firestore'
 import { Fault } from '../core/errors.ts'
 import { freshId, type OrganisationId } from '../core/ids.ts'
 import type { CommandName, Commands, Ledger } from '../core/ledger.ts'
-import { connect, deadlineIn, type FirestoreAddress, persist } from './firestore-client.ts'
+import { Connection, deadlineIn, type FirestoreAddress } from './firestore-client.ts'
 import { commandOf, lanesOf } from './firestore-command.ts'
 import { asText, documentValue, type Place, placeOf } from './firestore-documents.ts'
 import { Sequencer } from './firestore-feed.ts'
@@ -53,15 +53,17 @@ const FORMAT = 1
  * those of a newer program, `store_unavailable` where the store cannot be reached.
  */
 export async function openFirestoreLedger(options: FirestoreLedgerOptions): Promise<Ledger> {
-  const db = connect(options)
-  const place = placeOf(db, options.organisation)
+  const connection = new Connection(options)
+  const place = placeOf(connection.db, options.organisation)
+  const deadline = deadlineIn(options.deadlineMs ?? DEADLINE_MS)
   try {
-    await persist(() => assertFormat(db, place), deadlineIn(options.deadlineMs ?? DEADLINE_MS))
+    await connection.persist(() => assertFormat(connection.db, place), deadline)
   } catch (error) {
-    await db.terminate()
+    // Not waited for: whoever cannot start wants to know it now.
+    connection.end().catch(() => undefined)
     throw error
   }
-  return new Store(db, place, options).ledger
+  return new Store(connection, place, options).ledger
 }
 
 const assertFormat = (db: Firestore, { root }: Place): Promise<void> =>
@@ -79,7 +81,7 @@ const assertFormat = (db: Firestore, { root }: Place): Promise<void> =>
   )
 
 class Store {
-  readonly #db: Firestore
+  readonly #connection: Connection
   readonly #place: Place
   readonly #organisation: OrganisationId
   readonly #deadlineMs: number
@@ -91,15 +93,15 @@ class Store {
   readonly #self = freshId()
   #closing: Promise<void> | undefined
 
-  constructor(db: Firestore, place: Place, options: FirestoreLedgerOptions) {
+  constructor(connection: Connection, place: Place, options: FirestoreLedgerOptions) {
     const { organisation, deadlineMs = DEADLINE_MS, pollMs = 1_000 } = options
-    this.#db = db
+    this.#connection = connection
     this.#place = place
     this.#organisation = organisation
     this.#deadlineMs = deadlineMs
-    this.#gather = gatherFrom(db, place)
+    this.#gather = gatherFrom(connection.db, place)
     const { tell } = this.#listeners
-    this.#sequencer = new Sequencer({ db, place, tell, deadlineMs, pollMs })
+    this.#sequencer = new Sequencer({ connection, place, tell, deadlineMs, pollMs })
   }
 
   get ledger(): Ledger {
@@ -116,11 +118,12 @@ class Store {
     name: K,
     input: Commands[K]['input'],
   ): Promise<Commands[K]['result']> {
-    const context = { db: this.#db, place: this.#place, organisation: this.#organisation }
+    const { db } = this.#connection
+    const context = { db, place: this.#place, organisation: this.#organisation }
     const attempt = commandOf(context, name, input)
     const deadline = deadlineIn(this.#deadlineMs)
     const { result, runs } = await this.#lanes.run(lanesOf(name, input), () =>
-      persist(attempt, deadline),
+      this.#connection.persist(attempt, deadline),
     )
     for (const run of runs) this.#sequencer.announce(run)
     return result
@@ -128,7 +131,10 @@ class Store {
 
   async #read<K extends ReadName>(name: K, args: ReadArgs<K>): Promise<ReadResult<K>> {
     if (name === 'feed') await this.#sequencer.settled((args as ReadArgs<'feed'>)[0])
-    const rows = await persist(() => this.#gather(name, args), deadlineIn(this.#deadlineMs))
+    const rows = await this.#connection.persist(
+      () => this.#gather(name, args),
+      deadlineIn(this.#deadlineMs),
+    )
     return readFrom(rows, name, args)
   }
 
@@ -136,14 +142,14 @@ class Store {
   #ping(): Promise<void> {
     const ref = this.#place.doc('pings', this.#self)
     const ping = () =>
-      this.#db.runTransaction(
+      this.#connection.db.runTransaction(
         async (transaction) => {
           const count = documentValue(await transaction.get(ref)) as number | undefined
           transaction.set(ref, { text: asText((count ?? 0) + 1) })
         },
         { maxAttempts: 1 },
       )
-    return persist(ping, deadlineIn(this.#deadlineMs))
+    return this.#connection.persist(ping, deadlineIn(this.#deadlineMs))
   }
 
   async #track<T>(work: () => Promise<T>): Promise<T> {
@@ -162,7 +168,7 @@ class Store {
     this.#closing ??= (async () => {
       await Promise.allSettled(this.#running)
       await this.#sequencer.close()
-      await this.#db.terminate()
+      await this.#connection.end()
     })()
     return this.#closing
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import {
+  assertStoreLasts,
   ConfigError,
   parseConfig,
   readConfig,
@@ -25,6 +26,8 @@ const good = () => ({
   merchants: [{ id: 'shop', url: 'http://127.0.0.1:9000/m/shop', jwks: { keys: [key] } }],
   rail: { name: 'simulated', url: 'http://127.0.0.1:9001' },
 })
+
+const firestore = { kind: 'firestore', projectId: 'acme-money' }
 
 function problems(change: object): readonly string[] {
   try {
@@ -66,6 +69,13 @@ describe('the configuration', () => {
     ],
     ['monitor', { monitor: { kind: 'oracle' } }],
     ['engine.kind', { engine: { kind: 'human' } }],
+    ['store.kind', { store: { kind: 'memory' } }],
+    ['store.projectId', { store: { kind: 'firestore' } }],
+    ['store.projectId', { store: { kind: 'firestore', projectId: 'A' } }],
+    ['store.databaseId', { store: { ...firestore, databaseId: 'a/b' } }],
+    ['store.emulatorHost', { store: { ...firestore, emulatorHost: 'example.com:8080' } }],
+    ['store.emulatorHost', { store: { ...firestore, emulatorHost: '127.0.0.1.example.com:80' } }],
+    ['oneInstance', { store: { ...firestore, oneInstance: true } }],
     ['nonsense', { nonsense: true }],
     ['kye', { gateway: { ...good().gateway, kye: 1 } }],
   ])('names the field %s', (field, change) => {
@@ -98,6 +108,25 @@ describe('the configuration', () => {
 
   it('that is not there is one sentence', () => {
     expect(() => readConfig(join(dir, 'none.json'))).toThrow(/cannot be read/)
+  })
+})
+
+describe('the store', () => {
+  const config = (store?: object) => parseConfig(JSON.stringify({ ...good(), store }))
+  const cloudRun = readEnvironment({ K_SERVICE: 'gate' })
+
+  it('is a file of this machine unless it is said otherwise', () => {
+    expect(config().store).toEqual({ kind: 'sqlite', oneInstance: false })
+    const emulator = { ...firestore, databaseId: 'money', emulatorHost: '127.0.0.1:8085' }
+    expect(config(emulator).store).toEqual(emulator)
+  })
+
+  it('may not be a file on Cloud Run, where two instances would be two ledgers', () => {
+    expect(() => assertStoreLasts(config(), cloudRun)).toThrow(/`store.kind`/)
+    expect(() => assertStoreLasts(config(), readEnvironment({}))).not.toThrow()
+    expect(() => assertStoreLasts(config(firestore), cloudRun)).not.toThrow()
+    const one = config({ kind: 'sqlite', oneInstance: true })
+    expect(() => assertStoreLasts(one, cloudRun)).not.toThrow()
   })
 })
 

@@ -1,4 +1,4 @@
-/** A composed gateway on a loopback port, its ledger in memory, with a rail and a shop that only tests reach. */
+/** A composed gateway on a loopback port, its ledger in memory unless a store is configured, with a rail and a shop that only tests reach. */
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { freePort } from '../../runtime/cli/world.ts'
 import { createClient } from '../../runtime/client/client.ts'
@@ -152,7 +152,7 @@ export async function startGateway(
     log: ({ code, message }) => void logged.push(`${code}: ${message}`),
     ...(options.demo ? { demoMandate: () => sign(claims()) } : {}),
     overrides: {
-      ledger: createMemoryLedger({ organisation: 'test' }),
+      ...(options.config?.store ? {} : { ledger: createMemoryLedger({ organisation: 'test' }) }),
       rail,
       manual: true,
       ...options.overrides,

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { type ComposeOptions, compose, type Headgate } from '../../compose.ts'
-import { type Config, parseConfig, readConfig } from '../../config.ts'
+import { assertStoreLasts, type Config, parseConfig, readConfig } from '../../config.ts'
 import type { LogEntry } from '../../http/server.ts'
 import { loginCodeAnswer } from '../../http/shapes.ts'
 import { dataFile, openDataDir, replaceFile, writeIdentity } from '../data-dir.ts'
@@ -42,6 +42,7 @@ async function serve(io: Io, options: ServeOptions): Promise<void> {
   const path = dataPath(io, options.data)
   const file = options.config ?? io.environment.configFile ?? dataFile(path, 'config')
   const config = withPort(readConfig(file), options.port)
+  assertStoreLasts(config, io.environment)
   const { railKey } = io.environment.secrets
   await serveUntilStopped(
     io,

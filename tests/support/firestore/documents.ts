@@ -56,6 +56,11 @@ export class Documents {
     }
   }
 
+  /** Every document of every collection now. */
+  *everything(): Iterable<Document> {
+    for (const collection of this.#collections.keys()) yield* this.all(collection)
+  }
+
   /** What the writes leave, document by document; throws what a failed precondition says. Nothing is installed. */
   stage(writes: readonly WireWrite[], at: bigint): Map<string, Document | undefined> {
     const staged = new Map<string, Document | undefined>()

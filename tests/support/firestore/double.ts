@@ -11,7 +11,7 @@ import type { Document, WireWrite } from './documents.ts'
 import { readQuery, type StructuredQuery } from './queries.ts'
 import { Refusal, refuse, STATUS } from './refusal.ts'
 import { Engine, type Mode, type Transaction, type TransactionOptions } from './transactions.ts'
-import { timeOf } from './values.ts'
+import { microsOf, type Time, timeOf } from './values.ts'
 
 export type Method = 'BatchGetDocuments' | 'RunQuery' | 'Commit' | 'Rollback' | 'BeginTransaction'
 
@@ -24,7 +24,7 @@ interface Request {
   readonly transaction?: Buffer
   readonly newTransaction?: TransactionOptions
   readonly options?: TransactionOptions
-  readonly readTime?: unknown
+  readonly readTime?: Time
   readonly mask?: unknown
   readonly explainOptions?: unknown
 }
@@ -157,17 +157,21 @@ async function unary(done: grpc.sendUnaryData<object>, act: () => Promise<object
   }
 }
 
-/** The transaction of a read, and whether it has just begun. */
+/** The transaction of a read, whether it has just begun, and the instant that is asked for. */
 function transactionOf(
   engine: Engine,
   request: Request,
-): { within: Transaction | undefined; isNew: boolean } {
-  const { transaction, newTransaction } = request
-  for (const part of ['readTime', 'mask', 'explainOptions'] as const) {
+): { within: Transaction | undefined; isNew: boolean; at: bigint | undefined } {
+  const { transaction, newTransaction, readTime } = request
+  for (const part of ['mask', 'explainOptions'] as const) {
     if (request[part]) refuse(STATUS.UNIMPLEMENTED, `no ${part} in the double`)
   }
-  if (newTransaction) return { within: engine.begin(newTransaction), isNew: true }
-  return { within: transaction?.length ? engine.find(transaction) : undefined, isNew: false }
+  if (newTransaction) {
+    const within = engine.begin(newTransaction)
+    return { within, isNew: true, at: within.readTime }
+  }
+  const within = transaction?.length ? engine.find(transaction) : undefined
+  return { within, isNew: false, at: within?.readTime ?? (readTime && microsOf(readTime)) }
 }
 
 const wire = ({ name, fields, createTime, updateTime }: Document) => ({
@@ -178,10 +182,10 @@ const wire = ({ name, fields, createTime, updateTime }: Document) => ({
 })
 
 async function batchGet(engine: Engine, request: Request): Promise<readonly object[]> {
-  const { within, isNew } = transactionOf(engine, request)
+  const { within, isNew, at } = transactionOf(engine, request)
   const names = request.documents ?? []
-  const found = await engine.read(names, within)
-  const readTime = timeOf(within?.readTime ?? engine.documents.tick())
+  const found = await engine.read(names, { within, at })
+  const readTime = timeOf(at ?? engine.documents.tick())
   const answers = names.map((name) => {
     const document = found.get(name)
     return document ? { found: wire(document), readTime } : { missing: name, readTime }
@@ -191,9 +195,9 @@ async function batchGet(engine: Engine, request: Request): Promise<readonly obje
 
 async function query(engine: Engine, request: Request): Promise<readonly object[]> {
   const asked = readQuery(request.parent ?? '', request.structuredQuery ?? {})
-  const { within, isNew } = transactionOf(engine, request)
-  const found = await engine.query(asked, within)
-  const readTime = timeOf(within?.readTime ?? engine.documents.tick())
+  const { within, isNew, at } = transactionOf(engine, request)
+  const found = await engine.query(asked, { within, at })
+  const readTime = timeOf(at ?? engine.documents.tick())
   const answers = found.map((document) => ({ document: wire(document), readTime }))
   const first = isNew ? [{ transaction: within?.id }] : []
   return [...first, ...(answers.length > 0 ? answers : [{ readTime }])]

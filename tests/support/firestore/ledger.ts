@@ -5,9 +5,6 @@ import {
   openFirestoreLedger,
 } from '../../../runtime/ledger/firestore.ts'
 
-// The client would ask for the machine's cloud metadata, which no test may.
-process.env.METADATA_SERVER_DETECTION = 'none'
-
 let projects = 0
 
 /** An address where nobody has written yet. */

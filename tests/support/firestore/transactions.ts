@@ -34,6 +34,12 @@ export interface Transaction {
   timer: NodeJS.Timeout
 }
 
+/** Within a transaction, as of an instant, or as of now. */
+interface Reading {
+  readonly within: Transaction | undefined
+  readonly at: bigint | undefined
+}
+
 export interface TransactionOptions {
   readonly readOnly?: object
   readonly readWrite?: object
@@ -81,9 +87,8 @@ export class Engine {
 
   async read(
     names: readonly string[],
-    within?: Transaction,
+    { within, at }: Reading,
   ): Promise<Map<string, Document | undefined>> {
-    const at = within?.readTime
     if (within && at === undefined) await this.#lock(within, names, 'read')
     const found = new Map<string, Document | undefined>()
     for (const name of names) {
@@ -96,8 +101,7 @@ export class Engine {
     return found
   }
 
-  async query(query: Query, within?: Transaction): Promise<Document[]> {
-    const at = within?.readTime
+  async query(query: Query, { within, at }: Reading): Promise<Document[]> {
     if (within === undefined || at !== undefined) return runQuery(query, this.documents, at)
     for (;;) {
       const found = runQuery(query, this.documents)
