@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 const JAR =
   '/usr/lib/google-cloud-sdk/platform/cloud-firestore-emulator/cloud-firestore-emulator.jar'
 
+const PROGRAM = 'java'
 const MAIN = 'com.google.cloud.datastore.emulator.firestore.CloudFirestore'
 
 /** As its own start script has it. */
@@ -36,7 +37,7 @@ async function freePort(): Promise<number> {
 /** Resolves when it answers; rejects with what it printed if it ends before. */
 export async function startEmulator(): Promise<Emulator> {
   const port = await freePort()
-  const child = spawn('java', [...JAVA, '--host=127.0.0.1', `--port=${port}`], {
+  const child = spawn(PROGRAM, [...JAVA, '--host=127.0.0.1', `--port=${port}`], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   await ready(child)
