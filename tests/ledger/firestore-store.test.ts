@@ -321,7 +321,11 @@ describe('the feed', () => {
     await expect.poll(length, { timeout: 10_000 }).toBe(6)
   })
 
-  it('is extended by nobody whose lease another has taken', async () => {
+  it.each([
+    ['after the feed was read', 'BatchGetDocuments'],
+    ['just before the commit', 'Commit'],
+  ] as const)('is extended by nobody whose lease another has taken, %s', async (_when, at) => {
+    // Without locks, or the one who takes the lease would wait for the one who is to lose it.
     await double.close()
     double = await startFirestoreDouble({ mode: 'optimistic' })
     const { ledger, root } = await opened({ pollMs: 60_000 })
@@ -329,9 +333,10 @@ describe('the feed', () => {
     const before = (await ledger.feed(run.id, 0, 100)).length
     const taken = JSON.stringify({ epoch: 9, holder: 'another', position: before })
     let isTaken = false
-    double.before = async (method, { writes = [] }) => {
-      const isFeed = writes.some(({ update }) => update?.name.includes('/feed/'))
-      if (method !== 'Commit' || !isFeed || isTaken) return
+    double.before = async (method, { writes = [], documents = [], newTransaction }) => {
+      const isEntry = writes.some(({ update }) => update?.name.includes('/feed/'))
+      const isLease = newTransaction && documents.some((name) => name.includes('/feeds/'))
+      if (isTaken || method !== at || !(isEntry || isLease)) return
       isTaken = true
       await root.collection('feeds').doc(run.id).set({ text: taken })
     }
