@@ -16,9 +16,9 @@ import {
   documentId,
   eventId,
   indexOf,
-  proofsAt,
   type Place,
   pendingOf,
+  proofsAt,
 } from './firestore-documents.ts'
 import { Loader } from './firestore-loader.ts'
 import { proofsKeptSince } from './rules.ts'

@@ -3,16 +3,23 @@ import type { DocumentReference, DocumentSnapshot, Transaction } from '@google-c
 import type { PaymentId } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { EventRecord, Head, StreamId } from '../core/records.ts'
-import { type Draft, type Key, keyText, type Loaded, type LoadKind, type ProofsKept } from './draft.ts'
+import {
+  type Draft,
+  type Key,
+  keyText,
+  type Loaded,
+  type LoadKind,
+  type ProofsKept,
+} from './draft.ts'
 import {
   documentValue,
   END,
   eventId,
   eventOf,
   type HolderProofs,
-  proofsAt,
   type Place,
   padded,
+  proofsAt,
 } from './firestore-documents.ts'
 
 /** Proofs of one holder within their age: one document has to hold them, and is written anew with each. */

@@ -167,17 +167,18 @@ describe('proofs', () => {
         stream: node.id,
         type: 'read',
         data: { attempt },
-        proof: aProof(node, attempt),
+        proof: { ...aProof(node, attempt), expiresAtSeconds: later(now, 62) },
         now,
       })
+    const kept = 62 + LIMITS.proofKeptSeconds
     limits.seenProofs = 2
     accepted(await use(leaf, 'a'))
     accepted(await use(leaf, 'b'))
     expect(await use(leaf, 'c')).toEqual({ ok: false, code: 'proofs_full' })
     accepted(await use(planner, 'c'))
     accepted(await use(leaf, 'a'))
-    expect(await use(leaf, 'c', later(NOW, 62))).toEqual({ ok: false, code: 'proofs_full' })
-    accepted(await use(leaf, 'c', later(NOW, 63)))
+    expect(await use(leaf, 'c', later(NOW, kept))).toEqual({ ok: false, code: 'proofs_full' })
+    accepted(await use(leaf, 'c', later(NOW, kept + 1)))
   })
 })
 
