@@ -14,7 +14,7 @@ export default defineConfig({
         test: {
           name: 'rooms',
           include: ['tests/**/*.test.ts'],
-          exclude: ['tests/system/**', 'tests/tokens/**'],
+          exclude: ['tests/system/**', 'tests/tokens/**', 'tests/stores/**'],
           // Nothing here changes what it shares with the next file, and loading it all anew takes as long as the tests.
           isolate: false,
           testTimeout: 30_000,
@@ -24,6 +24,10 @@ export default defineConfig({
       {
         // Each in a process of its own: these break the token library, or put it back to its first moment.
         test: { name: 'tokens', include: ['tests/tokens/**/*.test.ts'], testTimeout: 30_000, env },
+      },
+      {
+        // The whole contract once more over each way in which Firestore may behave: minutes, so not for every change.
+        test: { name: 'stores', include: ['tests/stores/**/*.test.ts'], testTimeout: 60_000, env },
       },
       {
         test: {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
+import { contract, PARTS } from '../ledger/contract.ts'
 import { type FirestoreDouble, startFirestoreDouble } from '../support/firestore/double.ts'
 import { openLedger, openTogether, told } from '../support/firestore/ledger.ts'
-import { contract, PARTS } from './contract.ts'
 
 let double: FirestoreDouble
 beforeAll(async () => {

@@ -3,10 +3,10 @@
  * parts of the contract that rest on isolation, with fewer at once, because each conflict costs a wait.
  */
 import { afterAll, beforeAll, describe } from 'vitest'
+import { contract, type Part } from '../ledger/contract.ts'
 import { startFirestoreDouble } from '../support/firestore/double.ts'
 import { EMULATOR_NOTE, hasEmulator, startEmulator } from '../support/firestore/emulator.ts'
 import { openTogether } from '../support/firestore/ledger.ts'
-import { contract, type Part } from './contract.ts'
 
 process.stdout.write(`${EMULATOR_NOTE}\n`)
 
