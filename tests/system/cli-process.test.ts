@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../runtime/cli/world.ts'
 import { newKey, publicJwk } from '../http/gateway.ts'
@@ -43,9 +44,15 @@ interface Started {
   readonly ended: Promise<Ended>
 }
 
-function start(args: readonly string[], options: { node?: readonly string[] } = {}): Started {
+interface StartOptions {
+  readonly node?: readonly string[]
+  /** A pipe that the test writes to; otherwise there is nothing. */
+  readonly stdin?: 'pipe'
+}
+
+function start(args: readonly string[], options: StartOptions = {}): Started {
   const child = spawn(process.execPath, [...(options.node ?? []), START, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
     env: { ...process.env, HEADGATE_RAIL_KEY: 'a-key-of-twenty-letters' },
   })
   children.push(child)
@@ -144,6 +151,21 @@ describe('serving ends with one sentence and a code of its own', () => {
     const ended = await start(['serve'], { node: ['--import', older] }).ended
     expect([ended.code, ...sentences(ended)]).toEqual([14, '', 1])
     expect(ended.err).toMatch(/Node 24/)
+  })
+})
+
+describe('a command that reads stdin', () => {
+  it('waits for a pipe whose other side is slow to write', async () => {
+    const { child, ended } = start(['audit', 'verify', '-'], { stdin: 'pipe' })
+    // Long enough that the command has asked for it, and in two pieces.
+    for (const piece of ['no e', 'vent\n']) {
+      await sleep(1_500)
+      child.stdin?.write(piece)
+    }
+    child.stdin?.end()
+    const { code, out, err } = await ended
+    expect([code, err]).toEqual([1, 'headgate: the log is broken\n'])
+    expect(out).toMatch(/broken at line 1 /)
   })
 })
 

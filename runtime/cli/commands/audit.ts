@@ -76,7 +76,7 @@ function verifyCommand(io: Io): Command {
   return withServer(base).action(
     async (file: string | undefined, options: VerifyCommandOptions) => {
       const found = await gather(io, file, options)
-      const kept = withKept(found, options)
+      const kept = await withKept(found, options)
       const verdict = verifyExport(found.lines, kept)
       emit(io, options, verdict, () => verdictText(verdict, kept))
       if (!verdict.ok) throw new Failure('no', 'the log is broken')
@@ -97,7 +97,7 @@ async function gather(
   file: string | undefined,
   options: VerifyCommandOptions,
 ): Promise<Gathered> {
-  if (file !== undefined) return { lines: readInput(file).split('\n') }
+  if (file !== undefined) return { lines: (await readInput(file)).split('\n') }
   return isServed(io, options)
     ? fromGateway(apiOf(io, options), options.run)
     : fromDataDir(dataPath(io, options.data))
@@ -139,17 +139,20 @@ async function gatherFrom(ledger: Ledger, signer: GatewaySigner): Promise<Gather
 }
 
 /** What the auditor kept counts beside what the gateway says now. */
-function withKept(found: Gathered, options: VerifyCommandOptions): VerifyOptions {
-  const seals = [...(found.seals ?? []), ...(options.seal ?? []).map(readInput)]
-  const receipts = [...(found.receipts ?? []), ...(options.receipt ?? []).map(readInput)]
-  const jwks = options.jwks === undefined ? found.jwks : readJwks(options.jwks)
+async function withKept(found: Gathered, options: VerifyCommandOptions): Promise<VerifyOptions> {
+  const seals = [...(found.seals ?? []), ...(await readAll(options.seal))]
+  const receipts = [...(found.receipts ?? []), ...(await readAll(options.receipt))]
+  const jwks = options.jwks === undefined ? found.jwks : await readJwks(options.jwks)
   if (seals.length + receipts.length > 0 && jwks === undefined) {
     throw new Failure('usage', 'expected --jwks, to verify seals and receipts')
   }
   return { seals, receipts, ...(jwks === undefined ? {} : { jwks }) }
 }
 
-const readJwks = (file: string): Jwks =>
+const readAll = (files: readonly string[] = []): Promise<string[]> =>
+  Promise.all(files.map(readInput))
+
+const readJwks = (file: string): Promise<Jwks> =>
   readDocument(file, jwksSchema, `${file} is wrong: expected a JSON Web Key Set`)
 
 function tryJson(text: string): unknown {
@@ -243,7 +246,7 @@ export function receiptCommand(io: Io): Command {
     )
     .option('--jwks <file>', 'the gateway’s key set, from a file')
   const action = async (file: string, options: Options & { jwks?: string }) => {
-    const jws = jwsIn(readInput(file).trim())
+    const jws = jwsIn((await readInput(file)).trim())
     const receipt = verifyReceipt(jws, await keysFor(io, options))
     emit(io, options, { valid: true, receipt }, () => receiptText(receipt))
   }

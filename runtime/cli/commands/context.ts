@@ -1,5 +1,6 @@
 /** What every command is given, and the options that several of them share. */
 import { existsSync, readFileSync } from 'node:fs'
+import { buffer } from 'node:stream/consumers'
 import { Command } from 'commander'
 import { z } from 'zod'
 import type { Secret } from '../../config.ts'
@@ -100,8 +101,12 @@ export function emit(
 }
 
 /** A JSON document that the user names, `-` for stdin. Throws Failure, with the sentence `wrong` where it is none such. */
-export function readDocument<T>(path: string, schema: z.ZodType<T>, wrong: string): T {
-  const text = readInput(path)
+export async function readDocument<T>(
+  path: string,
+  schema: z.ZodType<T>,
+  wrong: string,
+): Promise<T> {
+  const text = await readInput(path)
   try {
     return schema.parse(parseJson(text))
   } catch (cause) {
@@ -109,10 +114,14 @@ export function readDocument<T>(path: string, schema: z.ZodType<T>, wrong: strin
   }
 }
 
-/** A file that the user names; `-` is stdin. */
-export function readInput(path: string): string {
+/**
+ * A file that the user names; `-` is stdin, as a stream: a pipe gives EAGAIN to whoever reads it at once before the other
+ * side has written, because Node sets it to non-blocking as soon as anything looks at `process.stdin`.
+ */
+export async function readInput(path: string): Promise<string> {
   try {
-    return readFileSync(path === '-' ? 0 : path, 'utf8')
+    const bytes = path === '-' ? await buffer(process.stdin) : readFileSync(path)
+    return bytes.toString('utf8')
   } catch (cause) {
     throw new Failure('usage', `${path === '-' ? 'stdin' : path} cannot be read`, { cause })
   }

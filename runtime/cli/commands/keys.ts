@@ -169,9 +169,9 @@ export function mandateCommand(io: Io): Command {
   return new Command('mandate').description('sign mandates').addCommand(sign)
 }
 
-function signMandate(io: Io, options: SignOptions): void {
+async function signMandate(io: Io, options: SignOptions): Promise<void> {
   const key = readPrivateKey(options.key)
-  const mandate = mandateOf(io, options)
+  const mandate = await mandateOf(io, options)
   const jws = signJws({
     typ: 'mandate+jwt',
     key: privateKeyOf(key),
@@ -193,9 +193,10 @@ const NO_CLAIMS = 'the claims are wrong: expected one strict JSON object'
 const whole = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
 
-function mandateOf(io: Io, options: SignOptions): Mandate {
+async function mandateOf(io: Io, options: SignOptions): Promise<Mandate> {
   const now = nowSeconds(io.clock)
-  const given = options.claims === undefined ? {} : readDocument(options.claims, claims, NO_CLAIMS)
+  const given =
+    options.claims === undefined ? {} : await readDocument(options.claims, claims, NO_CLAIMS)
   const defaults = {
     jti: freshId(),
     iat: now,

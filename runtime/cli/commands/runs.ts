@@ -41,7 +41,7 @@ export function runCommand(io: Io): Command {
   return withServer(base).action(
     async (options: Options & { mandate: string; watch?: boolean }) => {
       const api = apiOf(io, options)
-      const mandate = readInput(options.mandate).trim()
+      const mandate = (await readInput(options.mandate)).trim()
       const made = await api.post('/runs', { mandate }, createRunAnswer)
       if (options.watch) return watch(io, api, runId(made.run.id), options)
       emit(io, options, made, () => `${made.run.id} ${made.run.state}\n`)

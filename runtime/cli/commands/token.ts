@@ -63,7 +63,7 @@ function inspectCommand(io: Io): Command {
     )
     .addHelpText('after', HELP)
   return withServer(base).action(async (file: string | undefined, options: Options) => {
-    const token = readToken(file)
+    const token = await readToken(file)
     const ring = await ringOf(io, options)
     const now = nowSeconds(io.clock)
     const verdict = await verify(io, token, ring)
@@ -76,9 +76,9 @@ function inspectCommand(io: Io): Command {
 }
 
 /** Its own sentence for a file that is none: the name may be a token that somebody took for an argument. */
-function readToken(file = '-'): string {
+async function readToken(file = '-'): Promise<string> {
   try {
-    const text = readInput(file).trim()
+    const text = (await readInput(file)).trim()
     if (text !== '') return text
   } catch (cause) {
     if (!(cause instanceof Failure)) throw cause
