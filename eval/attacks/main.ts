@@ -1,5 +1,6 @@
 /** The attack runner’s command line: what is tried, on which layers, and how it went. */
 import { parseArgs } from 'node:util'
+import { complain, UsageError, wholeNumber } from '../usage.ts'
 import { ABLATED, type Ablation, ablate } from './ablate.ts'
 import { CASES } from './cases/all.ts'
 import { NOT_APPLICABLE, type NotApplicable } from './cases/not-applicable.ts'
@@ -23,8 +24,6 @@ ledger's balances and on the code of the refusal. Ends with 0 only if every case
   --json          one JSON document on stdout, and nothing else there
   --help
 `
-
-class UsageError extends Error {}
 
 const out = (text: string): void => void process.stdout.write(text)
 
@@ -106,13 +105,6 @@ async function ablateAll(json: boolean): Promise<boolean> {
   }
 }
 
-function wholeNumber(text: string, name: string): number {
-  const value = Number(text)
-  if (!/^[0-9]{1,9}$/.test(text) || value < 1)
-    throw new UsageError(`--${name} takes a whole number`)
-  return value
-}
-
 function fuzzLines({ failures, ...result }: FuzzResult): string {
   const lines = Object.entries(result).map(
     ([name, value]) => `${name.padEnd(16)} ${JSON.stringify(value)}\n`,
@@ -161,12 +153,8 @@ async function main(): Promise<number> {
     const went = values.ablate ? await ablateAll(values.json) : await attack(asked, values.json)
     return went ? 0 : 1
   } catch (error) {
-    const isUsage =
-      error instanceof UsageError ||
-      (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE'))
-    const message = error instanceof Error ? error.message : 'failed'
-    process.stderr.write(isUsage ? `attack: ${message}\n\n${USAGE}` : `attack: ${message}\n`)
-    return isUsage ? 2 : 1
+    const err = (text: string) => void process.stderr.write(text)
+    return complain(error, { name: 'attack', usage: USAGE, err })
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { complain, UsageError } from '../usage.ts'
 import type { Figure, Suite } from './figure.ts'
 
 export interface Io {
@@ -24,8 +25,6 @@ interface Result {
   readonly name: string
   readonly figures: readonly Figure[]
 }
-
-class UsageError extends Error {}
 
 const usage = (suites: readonly Suite[]) => `Usage: npm run bench -- [options]
 
@@ -121,11 +120,6 @@ export async function bench(
     }
     return await measure(asked, values, io)
   } catch (error) {
-    const isUsage =
-      error instanceof UsageError ||
-      (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE'))
-    const message = error instanceof Error ? error.message : 'failed'
-    io.err(isUsage ? `bench: ${message}\n\n${usage(suites)}` : `bench: ${message}\n`)
-    return isUsage ? 2 : 1
+    return complain(error, { name: 'bench', usage: usage(suites), err: io.err })
   }
 }
