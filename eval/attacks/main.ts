@@ -42,10 +42,10 @@ function chosen(layers: string | undefined, only: string | undefined): Chosen {
   ]
   if (unknown.length > 0) throw new UsageError(`there is no ${unknown.join(', ')}`)
   const inLayers = ({ id }: { readonly id: string }) => names?.includes(layerOf(id)) ?? true
-  return {
-    cases: CASES.filter((attack) => inLayers(attack) && (ids?.includes(attack.id) ?? true)),
-    notApplicable: NOT_APPLICABLE.filter(inLayers),
-  }
+  const cases = CASES.filter((attack) => inLayers(attack) && (ids?.includes(attack.id) ?? true))
+  // Nothing tried is nothing wrong, and would end with 0.
+  if (cases.length === 0) throw new UsageError('none of these cases is on these layers')
+  return { cases, notApplicable: NOT_APPLICABLE.filter(inLayers) }
 }
 
 function list({ cases, notApplicable }: Chosen, json: boolean): void {
@@ -141,6 +141,9 @@ async function main(): Promise<number> {
       out(USAGE)
       return 0
     }
+    const isNarrowed = values.layer !== undefined || values.only !== undefined
+    if (isNarrowed && (values.ablate || values.fuzz !== undefined))
+      throw new UsageError('--ablate and --fuzz take neither --layer nor --only')
     if (values.fuzz !== undefined) {
       const [requests, seed] = [wholeNumber(values.fuzz, 'fuzz'), wholeNumber(values.seed, 'seed')]
       return (await fuzzAll(requests, seed, values.json)) ? 0 : 1

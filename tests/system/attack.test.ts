@@ -53,11 +53,15 @@ describe('npm run attack', () => {
   })
 
   it.each([
-    ['--only', 'Z99'],
-    ['--layer', 'moon'],
-    ['--nonsense', ''],
-  ])('ends with 2 and a sentence for %s %s', async (flag, value) => {
-    const { code, out, errors } = await attack(flag, ...(value === '' ? [] : [value]))
+    ['--only Z99'],
+    ['--layer moon'],
+    ['--nonsense'],
+    ['--layer token --only L02'],
+    ['--ablate --only T25'],
+    ['--fuzz 10 --layer token'],
+    ['--fuzz 0'],
+  ])('ends with 2 and a sentence for %s', async (args) => {
+    const { code, out, errors } = await attack(...args.split(' '))
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(errors).toContain('Usage')
   })
