@@ -24,17 +24,45 @@ import type { PaymentAnswer } from '../../runtime/core/wire.ts'
 const QUOTES = 3
 const POLL_MS = 500
 
-const { values } = parseArgs({
-  options: {
-    gateway: { type: 'string', default: 'http://headgate.localhost:8080' },
-    // Secrets come as files: arguments are read by everybody on the machine.
-    holder: { type: 'string', default: 'holder.jwk' },
-    token: { type: 'string', default: 'root.token' },
-    want: { type: 'string', default: 'stapler' },
-    // How long a person may take to answer.
-    patience: { type: 'string', default: '120' },
-  },
-})
+const USAGE = `Usage: node agents/examples/outside-planner.ts [options]
+
+Buys the cheapest thing that a search finds, with the root token of a run and the key that its mandate names. Prints one
+JSON document. Ends with 0 if it paid, 1 if not, 2 if it could not begin.
+
+  --gateway URL   http://headgate.localhost:8080 unless given
+  --holder FILE   the key that the mandate names, holder.jwk unless given
+  --token FILE    the root token, root.token unless given
+  --want WORDS    what to search for, stapler unless given
+  --patience N    how many seconds a person may take to approve a payment, 120 unless given
+  --help
+`
+
+const FLAGS = {
+  gateway: { type: 'string', default: 'http://headgate.localhost:8080' },
+  // Secrets come as files: arguments are read by everybody on the machine.
+  holder: { type: 'string', default: 'holder.jwk' },
+  token: { type: 'string', default: 'root.token' },
+  want: { type: 'string', default: 'stapler' },
+  patience: { type: 'string', default: '120' },
+  help: { type: 'boolean', default: false },
+} as const
+
+type Asked = ReturnType<typeof parseArgs<{ options: typeof FLAGS }>>['values']
+
+const complain = (text: string): void => void process.stderr.write(`outside-planner: ${text}\n`)
+
+/** What the arguments ask for; undefined, and said why, where they cannot be understood. */
+function readArguments(): Asked | undefined {
+  try {
+    const { values } = parseArgs({ options: FLAGS })
+    if (!/^[0-9]{1,6}$/.test(values.patience))
+      throw new TypeError('--patience takes a whole number of seconds')
+    return values
+  } catch (error) {
+    complain(`${error instanceof Error ? error.message : 'failed'}\n\n${USAGE}`.trimEnd())
+    return undefined
+  }
+}
 
 type Outcome = 'paid' | 'nothing_found' | 'ask_parent' | 'wait_for_person' | 'stop' | 'requote'
 
@@ -51,20 +79,22 @@ const note = (node: HeldNode): HeldNode => {
 }
 
 /** Pays, and while a person has to decide asks again: the same quote is the same payment, however often it is sent. */
-async function pay(leaf: HeldNode, quote: string): Promise<PaymentAnswer> {
-  const until = performance.now() + Number(values.patience) * 1000
-  for (;;) {
+async function pay(leaf: HeldNode, quote: string, patience: number): Promise<PaymentAnswer> {
+  const until = performance.now() + patience * 1000
+  for (let isSaid = false; ; ) {
     const answer = await retrying(() => leaf.client.pay(quote))
     const isOnItsWay = answer.verdict === 'allow' && answer.state !== 'settled'
     const isWaiting = isOnItsWay || answer.reason?.advice === 'wait_for_person'
     if (!isWaiting || performance.now() > until) return answer
+    if (!isOnItsWay && !isSaid) complain(`a person must decide; waiting for ${patience} seconds`)
+    isSaid ||= !isOnItsWay
     await sleep(POLL_MS)
   }
 }
 
 /** One offer, from its quote to the answer of the gateway. */
-async function buy(planner: HeldNode, looker: HeldNode): Promise<Outcome> {
-  const found = await retrying(() => looker.client.search({ text: values.want, limit: 20 }))
+async function buy(planner: HeldNode, looker: HeldNode, asked: Asked): Promise<Outcome> {
+  const found = await retrying(() => looker.client.search({ text: asked.want, limit: 20 }))
   // Titles and descriptions are an outsider's words: prices are compared, and nothing is read.
   const { currency, ceiling } = planner.claims
   const [best] = found.items
@@ -79,7 +109,7 @@ async function buy(planner: HeldNode, looker: HeldNode): Promise<Outcome> {
   const leaf = note(
     await planner.split({ kind: 'leaf', ceiling: amount, payees: [payee], quote: sha256(quote) }),
   )
-  const { paymentId, verdict, state, reason } = await pay(leaf, quote)
+  const { paymentId, verdict, state, reason } = await pay(leaf, quote, Number(asked.patience))
   report.payments.push({ paymentId, verdict, state, code: reason?.code, amount, currency, payee })
   if (verdict === 'allow') return 'paid'
   // The leaf is good for this quote alone; what it was given comes back.
@@ -88,7 +118,7 @@ async function buy(planner: HeldNode, looker: HeldNode): Promise<Outcome> {
 }
 
 /** A branch of its own below the root, so that all it holds comes home by one closing. */
-async function plan(root: HeldNode): Promise<Outcome> {
+async function plan(root: HeldNode, asked: Asked): Promise<Outcome> {
   let planner: HeldNode | undefined
   try {
     const ceiling = await root.left()
@@ -96,7 +126,7 @@ async function plan(root: HeldNode): Promise<Outcome> {
     const looker = note(await planner.split({ kind: 'looker', ceiling: ZERO }))
     let outcome: Outcome = 'requote'
     for (let i = 0; i < QUOTES && outcome === 'requote'; i += 1)
-      outcome = await buy(planner, looker)
+      outcome = await buy(planner, looker, asked)
     return outcome
   } catch (error) {
     // Refusals say what makes sense next; whoever gave us the task is the one to ask.
@@ -108,16 +138,22 @@ async function plan(root: HeldNode): Promise<Outcome> {
   }
 }
 
-try {
-  const holder = privateJwkSchema.parse(parseJson(readFileSync(values.holder)))
-  const token = readFileSync(values.token, 'utf8').trim()
-  const root = new HeldNode({ gateway: values.gateway, token, holder, clock: systemClock() })
-  report.outcome = await plan(root)
-  process.stdout.write(`${JSON.stringify({ run: root.run, ...report })}\n`)
-  process.exitCode = report.outcome === 'paid' ? 0 : 1
-} catch (error) {
-  const isSaid = error instanceof ClientError || error instanceof Rejected
-  const said = isSaid ? error.message : 'expected a key file and a token file'
-  process.stderr.write(`outside-planner: ${said}\n`)
-  process.exitCode = 2
+/** The exit code. */
+async function main(asked: Asked): Promise<number> {
+  try {
+    const holder = privateJwkSchema.parse(parseJson(readFileSync(asked.holder)))
+    const token = readFileSync(asked.token, 'utf8').trim()
+    const root = new HeldNode({ gateway: asked.gateway, token, holder, clock: systemClock() })
+    report.outcome = await plan(root, asked)
+    process.stdout.write(`${JSON.stringify({ run: root.run, ...report })}\n`)
+    return report.outcome === 'paid' ? 0 : 1
+  } catch (error) {
+    const isSaid = error instanceof ClientError || error instanceof Rejected
+    complain(isSaid ? error.message : 'expected a key file and a token file')
+    return 2
+  }
 }
+
+const asked = readArguments()
+if (asked?.help) process.stdout.write(USAGE)
+else process.exitCode = asked === undefined ? 2 : await main(asked)

@@ -159,6 +159,18 @@ describe('a planner in a process of its own', () => {
     }
   })
 
+  it('says how it is used, and takes a wrong call for one', async () => {
+    const { files } = await given()
+    const help = await plan(files, '--help')
+    expect(help).toMatchObject({ code: 0, errors: '' })
+    expect(help.out).toContain('--patience')
+    for (const wrong of [['--fast'], ['stapler'], ['--patience', 'long']]) {
+      const ended = await plan(files, ...wrong)
+      expect([ended.code, ended.out]).toEqual([2, ''])
+      expect(ended.errors).toMatch(/^outside-planner: .+\n\nUsage: /)
+    }
+  })
+
   it('ends with a sentence where its key is not the one that the mandate names', async () => {
     const [ours, theirs] = [await given(), await given()]
     const ended = await plan({ ...ours.files, holder: theirs.files.holder })
