@@ -120,6 +120,8 @@ describe('an export', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect((await run(['audit', 'export', '--out', file, ...at])).code).toBe(2)
     expect((await run(['audit', 'verify', file])).code).toBe(0)
+    const narrowed = await run(['audit', 'verify', file, '--run', 'run_x', ...at])
+    expect([narrowed.code, narrowed.out]).toEqual([2, ''])
 
     const lines = readFileSync(file, 'utf8').split('\n')
     const nth = lines.findIndex((line) => line.includes('\\"settled\\"'))

@@ -97,10 +97,13 @@ async function gather(
   file: string | undefined,
   options: VerifyCommandOptions,
 ): Promise<Gathered> {
+  if (file === undefined && isServed(io, options))
+    return fromGateway(apiOf(io, options), options.run)
+  // Whoever asks for one run and is told of all would take it for the one.
+  if (options.run !== undefined)
+    throw new Failure('usage', 'expected a running gateway, because only it can be asked for --run')
   if (file !== undefined) return { lines: (await readInput(file)).split('\n') }
-  return isServed(io, options)
-    ? fromGateway(apiOf(io, options), options.run)
-    : fromDataDir(dataPath(io, options.data))
+  return fromDataDir(dataPath(io, options.data))
 }
 
 async function fromGateway(api: Api, run: string | undefined): Promise<Gathered> {
