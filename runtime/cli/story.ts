@@ -38,7 +38,11 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
     case 'settled':
       return ['good', '✓', ['paid', money(event.data.amount), `for ${here}`]]
     case 'held':
-      return ['held', '◆', ['held', here, `waits for a person: ${event.data.code}`]]
+      return [
+        'held',
+        '◆',
+        ['held', here, `waits for a person: ${event.data.code} (${event.data.hold})`],
+      ]
     case 'approved':
       return ['good', '✓', ['approved', here, `by ${event.data.by}`]]
     case 'hold_refused':

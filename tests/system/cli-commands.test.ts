@@ -70,6 +70,7 @@ describe('a mandate from key to seal', () => {
 
     const watched = await run(['watch', id, ...at])
     expect(watched.code).toBe(0)
+    expect(watched.out).toContain(`waits for a person: approval_required (${hold.id})`)
     expect(watched.out).toMatch(/✓ paid INR [\d,.]+ for/)
     expect(watched.out).toMatch(/leaf .* ✓ settled/)
     const { nodes } = (await run(['watch', id, '--json', ...at])).json<RunDetail>()
