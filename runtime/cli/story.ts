@@ -1,6 +1,7 @@
 /** Facts of a feed as sentences for people, with the labels that events themselves do not hold. */
 import { type LedgerEvent, parseEvent } from '../core/events.ts'
 import { formatMoney } from '../core/money.ts'
+import type { RunState } from '../core/records.ts'
 import type { Fact, RunDetail } from '../core/wire.ts'
 import { type Io, shown, type Tone, tint } from './io.ts'
 
@@ -14,6 +15,10 @@ export function storyLine(style: Style, fact: Fact, detail: RunDetail): string |
   const [tone, mark, text] = told
   return `${tint(style, tone, `${mark} ${text[0]}`)} ${text.slice(1).join(' ')}`.trimEnd()
 }
+
+/** How a run ended, as a sentence. */
+export const endedText = (state: RunState): string =>
+  `the run ${state === 'cancelled' ? 'was cancelled' : state}`
 
 type Told = readonly [Tone, string, readonly string[]]
 
@@ -67,7 +72,7 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
     case 'resumed':
       return ['good', '●', ['resumed', here, `by ${event.data.by}`]]
     case 'sealed':
-      return ['good', '■', ['sealed', `the run ${event.data.state}; its last hash is signed`]]
+      return ['good', '■', ['sealed', `${endedText(event.data.state)}; its last hash is signed`]]
     default:
       return undefined
   }

@@ -166,7 +166,8 @@ describe('stops', () => {
     expect((await run(['resume', ...at])).code).toBe(0)
     const cancelled = await run(['cancel', id, '--json', ...at])
     expect(cancelled.json<{ run: RunView }>().run.state).toMatch(/cancel/)
-    expect((await run(['watch', id, ...at])).code).toBe(1)
+    const end = await run(['watch', id, ...at])
+    expect([end.code, end.err]).toEqual([1, 'headgate: the run was cancelled\n'])
     // What is closed stays closed, whatever else is asked of it.
     expect((await run(['revoke', id, '--json', ...at])).json().state).toBe('closed')
   }, 90_000)

@@ -9,7 +9,7 @@ import { Failure } from '../failure.ts'
 import { follow } from '../follow.ts'
 import { type Io, oneLine, shown, table } from '../io.ts'
 import { liveBlock } from '../live.ts'
-import { storyLine } from '../story.ts'
+import { endedText, storyLine } from '../story.ts'
 import { runLine, stateText, treeLines } from '../tree.ts'
 import { apiOf, command, emit, readInput, type ServerOptions, withServer } from './context.ts'
 
@@ -81,7 +81,7 @@ async function watch(io: Io, api: Api, run: RunId, options: Options): Promise<vo
   else if (isPlain) io.out(`${treeLines(io, end).join('\n')}\n`)
   if (end.run.state === 'completed') return
   const reason = end.run.reason === undefined ? '' : `: ${shown(end.run.reason, 300)}`
-  throw new Failure('no', `the run ${end.run.state}${reason}`)
+  throw new Failure('no', `${endedText(end.run.state)}${reason}`)
 }
 
 export interface WatchOptions {
