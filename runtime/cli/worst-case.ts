@@ -5,10 +5,13 @@ import { isoTime } from '../core/time.ts'
 
 export function worstCase(mandate: Mandate): string {
   const money = (amount: number) => formatMoney(amount, mandate.currency)
+  // A limit over the ceiling limits nothing, and reads as if more could go than may.
+  const limit = (most: number | undefined, of: string) =>
+    most === undefined || most >= mandate.ceiling ? '' : `, ${money(most)} in ${of}`
   const limits = [
-    mandate.perPayment === undefined ? '' : `, ${money(mandate.perPayment)} in one payment`,
-    mandate.window?.perHour === undefined ? '' : `, ${money(mandate.window.perHour)} in an hour`,
-    mandate.window?.perDay === undefined ? '' : `, ${money(mandate.window.perDay)} in a day`,
+    limit(mandate.perPayment, 'one payment'),
+    limit(mandate.window?.perHour, 'an hour'),
+    limit(mandate.window?.perDay, 'a day'),
   ].join('')
   const people =
     mandate.approvalAbove === undefined
