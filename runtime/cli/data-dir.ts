@@ -175,12 +175,25 @@ const identitySchema = z.strictObject({ organisation: identifierSchema, gateway:
 /** Whose store a data folder holds: written by the gateway that serves it, for the auditor who comes later. */
 export type Identity = z.infer<typeof identitySchema>
 
-export const writeIdentity = (path: string, identity: Identity): void =>
+/** Throws Failure where the folder is another organisation's: its runs would be out of sight, to its auditor too. */
+export function writeIdentity(path: string, identity: Identity): void {
+  const before = identityIn(path)
+  if (before !== undefined && before.organisation !== identity.organisation) {
+    throw new Failure(
+      'dataFolder',
+      'the data folder is another organisation’s: expected the `organisation` that it was made for, or another --data DIR',
+    )
+  }
   replaceFile(dataFile(path, 'identity'), identity)
+}
+
+function identityIn(path: string): Identity | undefined {
+  const text = readPrivate(dataFile(path, 'identity'))
+  return text === undefined ? undefined : identitySchema.safeParse(parseJson(text)).data
+}
 
 export function readIdentity(path: string): Identity {
-  const text = readPrivate(dataFile(path, 'identity'))
-  const identity = text === undefined ? undefined : identitySchema.safeParse(parseJson(text)).data
+  const identity = identityIn(path)
   if (identity !== undefined) return identity
   throw new Failure(
     'dataFolder',

@@ -141,6 +141,18 @@ describe('serving ends with one sentence and a code of its own', () => {
     expect(ended.err).toMatch(/`organisation`.*\n.*`listen.port`/)
   })
 
+  it('where the data folder is another organisation’s', async () => {
+    const [ours, theirs] = [await place(), await place({ organisation: 'other' })]
+    mkdirSync(ours.data, { mode: 0o700 })
+    const identity = { organisation: 'other', gateway: 'headgate.acme' }
+    writeFileSync(join(ours.data, 'gateway.json'), JSON.stringify(identity), { mode: 0o600 })
+    const ended = await start(ours.args).ended
+    expect([ended.code, ...sentences(ended)]).toEqual([4, '', 1])
+    expect(ended.err).toMatch(/another organisation/)
+    const again = start([...theirs.args, '--data', ours.data])
+    expect(JSON.parse(await again.ready)).toHaveProperty('url')
+  })
+
   it('where there is no configuration', async () => {
     const ended = await start(['serve', '--data', join(dir, 'empty')]).ended
     expect([ended.code, ...sentences(ended)]).toEqual([3, '', 1])
