@@ -12,6 +12,7 @@ export type JwsType =
   | 'quote+jwt'
   | 'receipt+jwt'
   | 'seal+jwt'
+  | 'checkpoint+jwt'
   | 'cancel+jwt'
   | 'dpop+jwt'
 

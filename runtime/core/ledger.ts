@@ -246,6 +246,9 @@ export interface Page {
   readonly limit: number
 }
 
+/** Whose heads are asked for. */
+export type HeadsOf = RunId | 'unsealed'
+
 /** One node with everything a person is shown about it. */
 export interface NodeState {
   readonly node: NodeRecord
@@ -299,8 +302,11 @@ export interface Ledger {
   step(node: NodeId, name: string): Promise<unknown>
   events(stream: StreamId, after: number, limit: number): Promise<readonly EventRecord[]>
   feed(run: RunId, after: number, limit: number): Promise<readonly FeedEntry[]>
-  /** Of a run: gateway-stream events of that run excluded. Streams in use, for export. */
-  heads(run?: RunId): Promise<readonly { stream: StreamId; head: Head }[]>
+  /**
+   * Of a run: gateway-stream events of that run excluded. Streams in use, for export. `unsealed`: the gateway's and
+   * those of every run that has no seal yet, for a checkpoint.
+   */
+  heads(of?: HeadsOf): Promise<readonly { stream: StreamId; head: Head }[]>
   /** Called after each commit that added to the run's feed; the listener must not throw. Returns unsubscribe. */
   onFeed(listener: (run: RunId, position: number) => void): () => void
   /** Throws a Fault when the store cannot be written now. */

@@ -147,7 +147,8 @@ const INDEX: Index = {
     const made = draft.events.find(({ stream, body, run: of }) => {
       return stream === 'gateway' && of === run.id && parseEvent(body).type === 'run_created'
     })
-    return made === undefined ? {} : { order: padded(made.seq) }
+    const seal = run.seal === undefined ? 'none' : 'made'
+    return { seal, ...(made && { order: padded(made.seq) }) }
   },
   node: ({ run, parent }): Fields => ({ run, ...(parent === undefined ? {} : { parent }) }),
   account: ({ run }) => ({ run }),

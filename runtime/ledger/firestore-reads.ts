@@ -11,7 +11,7 @@ import {
   type Transaction,
 } from '@google-cloud/firestore'
 import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
-import type { Page } from '../core/ledger.ts'
+import type { HeadsOf, Page } from '../core/ledger.ts'
 import type {
   Account,
   EventRecord,
@@ -156,8 +156,8 @@ const GATHER: Gatherers = {
     const entries = await from.feed(run, after, limit)
     return from.rows({ feed: () => entries })
   },
-  heads: async (from, run) => {
-    const heads = await from.heads(run)
+  heads: async (from, of) => {
+    const heads = await from.heads(of)
     return from.rows({ heads: () => heads })
   },
 }
@@ -293,17 +293,26 @@ class Gathering {
     })
   }
 
-  async heads(run?: RunId): Promise<readonly { stream: StreamId; head: Head }[]> {
-    const accounts = this.#place.of('account')
-    const docs = await this.#source.all(run ? accounts.where('run', '==', run) : accounts)
+  async heads(of?: HeadsOf): Promise<readonly { stream: StreamId; head: Head }[]> {
+    const docs = await this.#accounts(of)
     const nodes = [...docs].sort(byCreation).map((doc) => {
       const { node, head } = recordOf<Account>(doc)
       return { stream: node, head }
     })
-    if (run !== undefined) return nodes
+    if (of !== undefined && of !== 'unsealed') return nodes
     await this.load([keys.gatewayHead()])
     const head = this.value(keys.gatewayHead())
     return head ? [{ stream: 'gateway', head }, ...nodes] : nodes
+  }
+
+  async #accounts(of?: HeadsOf): Promise<readonly DocumentSnapshot[]> {
+    const accounts = this.#place.of('account')
+    if (of === undefined) return this.#source.all(accounts)
+    if (of !== 'unsealed') return this.#source.all(accounts.where('run', '==', of))
+    const runs = await this.#source.all(this.#place.of('run').where('seal', '==', 'none'))
+    const ids = runs.map((doc) => recordOf<RunRecord>(doc).id)
+    const lists = ids.map((id) => this.#source.all(accounts.where('run', '==', id)))
+    return (await Promise.all(lists)).flat()
   }
 
   /** Documents whose ids come after the first and up to the last. */

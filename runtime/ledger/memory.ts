@@ -1,7 +1,7 @@
 /** A ledger in memory: for simulation, tests and demonstrations that need no durability. Lost with the process. */
 import { Fault } from '../core/errors.ts'
 import type { NodeId, OrganisationId, PaymentId, RunId } from '../core/ids.ts'
-import type { Ledger, Page } from '../core/ledger.ts'
+import type { HeadsOf, Ledger, Page } from '../core/ledger.ts'
 import type {
   EventRecord,
   FeedEntry,
@@ -121,13 +121,20 @@ class MemoryRows implements Rows {
     return (this.#feeds.get(run) ?? []).slice(after, after + limit)
   }
 
-  heads(run?: RunId): readonly { stream: StreamId; head: Head }[] {
-    const own = run === undefined ? undefined : new Set<StreamId>(this.nodes(run))
+  heads(of?: HeadsOf): readonly { stream: StreamId; head: Head }[] {
+    const own = of === undefined ? undefined : this.#streamsOf(of)
     return [...this.#events].flatMap(([stream, events]) => {
       const last = events.at(-1)
       if (last === undefined || own?.has(stream) === false) return []
       return [{ stream, head: { seq: last.seq, hash: last.hash } }]
     })
+  }
+
+  #streamsOf(of: HeadsOf): Set<StreamId> {
+    if (of !== 'unsealed') return new Set(this.nodes(of))
+    const isSealed = (id: RunId) => this.load({ doc: 'run', id: [id] })?.seal !== undefined
+    const runs = [...this.#runs].filter((id) => !isSealed(id))
+    return new Set<StreamId>(['gateway', ...runs.flatMap((id) => this.nodes(id))])
   }
 
   #view({ doc, id }: Key): unknown {

@@ -1,6 +1,6 @@
 /** What a ledger answers without changing anything, written once over the few lookups that each store offers. */
 import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
-import type { Ledger, NodeState, Page, Snapshot, SnapshotRequest } from '../core/ledger.ts'
+import type { HeadsOf, Ledger, NodeState, Page, Snapshot, SnapshotRequest } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { ZERO } from '../core/money.ts'
 import type {
@@ -32,7 +32,7 @@ export interface Rows {
   holds(query: HoldQuery): readonly HoldRecord[]
   events(stream: StreamId, after: number, limit: number): readonly EventRecord[]
   feed(run: RunId, after: number, limit: number): readonly FeedEntry[]
-  heads(run?: RunId): readonly { stream: StreamId; head: Head }[]
+  heads(of?: HeadsOf): readonly { stream: StreamId; head: Head }[]
 }
 
 export type ReadName = Exclude<keyof Ledger, 'execute' | 'onFeed' | 'ping' | 'close'>
@@ -65,7 +65,7 @@ const READS: Reads = {
   },
   events: (rows, stream, after, limit) => rows.events(stream, after, limit),
   feed: (rows, run, after, limit) => rows.feed(run, after, limit),
-  heads: (rows, run) => rows.heads(run),
+  heads: (rows, of) => rows.heads(of),
 }
 
 /** Answers one read as of now. */
@@ -157,7 +157,7 @@ export function ledgerOf(backend: Backend): Ledger {
     step: (node, name) => read('step', node, name),
     events: (stream, after, limit) => read('events', stream, after, limit),
     feed: (run, after, limit) => read('feed', run, after, limit),
-    heads: (run) => read('heads', run),
+    heads: (of) => read('heads', of),
     onFeed: (listener) => backend.onFeed(listener),
     ping: () => backend.ping(),
     close: () => backend.close(),

@@ -1,6 +1,6 @@
 /** The embedded store's lookups and its one way of writing: a whole draft, inside the caller's transaction. */
 import type { NodeId, OrganisationId, PaymentId, RunId } from '../core/ids.ts'
-import type { Page } from '../core/ledger.ts'
+import type { HeadsOf, Page } from '../core/ledger.ts'
 import type {
   EventRecord,
   FeedEntry,
@@ -35,6 +35,9 @@ const HEADS = `SELECT node AS stream, head_seq AS seq, head_hash AS hash
   FROM accounts JOIN nodes ON nodes.organisation = accounts.organisation
     AND nodes.id = accounts.node
   WHERE accounts.organisation = ?`
+
+const UNSEALED = `AND nodes.run IN (SELECT id FROM runs
+  WHERE organisation = ? AND json_extract(record, '$.seal') IS NULL)`
 
 const SUBMITTED = `SELECT payments.id, nodes.record FROM payments
   JOIN nodes ON nodes.organisation = payments.organisation AND nodes.id = payments.node
@@ -140,17 +143,19 @@ export class SqliteRows implements Rows {
     }))
   }
 
-  heads(run?: RunId): readonly { stream: StreamId; head: Head }[] {
+  heads(of?: HeadsOf): readonly { stream: StreamId; head: Head }[] {
+    const isOfRun = of !== undefined && of !== 'unsealed'
+    const some = of === 'unsealed' ? UNSEALED : isOfRun ? 'AND nodes.run = ?' : ''
     const nodes = this.#all(
-      `${HEADS} ${run === undefined ? '' : 'AND nodes.run = ?'} ORDER BY nodes.ordinal`,
-      run === undefined ? [] : [run],
+      `${HEADS} ${some} ORDER BY nodes.ordinal`,
+      of === 'unsealed' ? [this.#organisation] : isOfRun ? [of] : [],
       (row) => ({
         stream: text(row, 'stream') as StreamId,
         head: { seq: whole(row, 'seq'), hash: text(row, 'hash') },
       }),
     )
     const head = this.load({ doc: 'gatewayHead', id: [] })
-    return run === undefined && head ? [{ stream: 'gateway', head }, ...nodes] : nodes
+    return !isOfRun && head ? [{ stream: 'gateway', head }, ...nodes] : nodes
   }
 
   #list<T>(

@@ -231,8 +231,18 @@ CREATE TRIGGER proofs_forgotten AFTER DELETE ON proofs BEGIN
 END;
 `
 
+/** `INSERT OR REPLACE` deletes whatever has the same rowid, and no trigger of ours is told of it. */
+const EVENTS_IN_THEIR_PLACE = `
+CREATE TRIGGER events_in_their_place BEFORE INSERT ON events
+WHEN EXISTS (SELECT 1 FROM events WHERE rowid = NEW.rowid) BEGIN
+  SELECT RAISE(ABORT, 'an event is never replaced');
+END;
+CREATE INDEX runs_unsealed ON runs (organisation, id)
+  WHERE json_extract(record, '$.seal') IS NULL;
+`
+
 /** What makes version n of the tables from version n - 1, in order. A step that was once released never changes. */
-const STEPS: readonly string[] = [FIRST, FORGOTTEN_PROOFS]
+const STEPS: readonly string[] = [FIRST, FORGOTTEN_PROOFS, EVENTS_IN_THEIR_PLACE]
 
 /** Written to `user_version`; a file with a higher one was made by a newer program. */
 export const SCHEMA_VERSION = STEPS.length

@@ -150,7 +150,7 @@ describe('opening', () => {
     raw((db) => db.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`))
     const error = await open().catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code: 'store_newer', retryable: false })
-    expect(String(error)).toMatch(/schema 3 and this program knows 2; use the newer program$/)
+    expect(String(error)).toMatch(/schema 4 and this program knows 3; use the newer program$/)
     expect(raw((db) => db.prepare('PRAGMA user_version').get())).toEqual({
       user_version: SCHEMA_VERSION + 1,
     })
@@ -166,6 +166,8 @@ describe('opening', () => {
         CREATE TRIGGER proofs_forgotten AFTER DELETE ON proofs BEGIN
           UPDATE proof_counts SET count = count - 1 WHERE organisation = OLD.organisation;
         END;
+        DROP TRIGGER events_in_their_place;
+        DROP INDEX runs_unsealed;
         PRAGMA user_version = 1;`),
     )
     const again = await open()
@@ -302,6 +304,19 @@ describe('what the tables refuse whoever writes', () => {
     ['deletes an event', 'DELETE FROM events'],
     ['replaces an event', 'INSERT OR REPLACE INTO events SELECT * FROM events LIMIT 1'],
     [
+      'replaces an event or adds to it',
+      `INSERT INTO events SELECT * FROM events WHERE true ORDER BY seq DESC LIMIT 1
+       ON CONFLICT DO UPDATE SET body = '{}'`,
+    ],
+    ['replaces an event by changing another', 'UPDATE OR REPLACE events SET seq = 1'],
+    [
+      'puts a next event in the place of the first, by its rowid',
+      `PRAGMA foreign_keys = OFF;
+       INSERT OR REPLACE INTO events (rowid, organisation, stream, seq, prev, hash, body)
+       SELECT (SELECT min(rowid) FROM events), organisation, stream, seq + 1, hash,
+         'x' || substr(hash, 2), body FROM events ORDER BY seq DESC LIMIT 1`,
+    ],
+    [
       'leaves out an event',
       `INSERT INTO events SELECT organisation, stream, seq + 5, hash, hash, body FROM events`,
     ],
@@ -339,8 +354,9 @@ describe('what the tables refuse whoever writes', () => {
     const ledger = await open()
     const { leaf } = await startChain(ledger)
     await paySubmitted(ledger, leaf)
+    const { events } = await verified(ledger)
     expect(() => raw((db) => db.exec(sql))).toThrow(/constraint|never|must|REAL/)
-    await verified(ledger)
+    expect((await verified(ledger)).events).toBe(events)
   })
 })
 

@@ -5,7 +5,7 @@ import { ed25519FromSeed } from '../../../runtime/core/keys.ts'
 import type { Ledger } from '../../../runtime/core/ledger.ts'
 import { later } from '../../../runtime/core/time.ts'
 import { closeSubtree } from '../../../runtime/ledger/closing.ts'
-import { accepted, fixedClock, NOW, startRun } from '../../support/ledger.ts'
+import { accepted, fixedClock, NOW, startChain, startRun } from '../../support/ledger.ts'
 import type { Bench } from './bench.ts'
 
 const signer = {
@@ -20,6 +20,18 @@ export function finishRunContract(bench: Bench): void {
     let ledger: Ledger
     beforeEach(() => {
       ledger = bench.ledger()
+    })
+
+    it('takes the heads of a run off those of the runs without a seal', async () => {
+      const { run, root } = await startRun(ledger)
+      const other = await startChain(ledger, { jti: 'mandate-2' })
+      const streams = async () => (await ledger.heads('unsealed')).map(({ stream }) => stream)
+      const open = ['gateway', other.root.id, other.planner.id, other.leaf.id]
+      expect(await streams()).toEqual(open.toSpliced(1, 0, root.id))
+      await closeSubtree(ledger, root.id, 'op', fixedClock)
+      const seal = signSeal(run, await account(root.id), signer, NOW)
+      accepted(await ledger.execute('finishRun', { run: run.id, state: 'failed', seal, now: NOW }))
+      expect(await streams()).toEqual(open)
     })
 
     it('ends a run once, with its reason and the seal of its closed root', async () => {
