@@ -25,6 +25,7 @@ import type { RunRecord } from './core/records.ts'
 import { type Clock, nowSeconds } from './core/time.ts'
 import type { FunnelBounds, FunnelDeps } from './funnel/context.ts'
 import { createFunnel, type Funnel } from './funnel/funnel.ts'
+import { openCheckpoints } from './gateway/checkpoints.ts'
 import { finishIfClosed } from './gateway/finish.ts'
 import { type Alarm, type GatewayDeps, payeeOf, type Timings } from './gateway/gate.ts'
 import { createGateway, type Gateway } from './gateway/gateway.ts'
@@ -89,6 +90,10 @@ export interface ComposeOptions {
   readonly railKey?: Secret
   /** The file of the `sqlite` store; needed for that unless `overrides.ledger` is given. */
   readonly store?: string
+  /** Where checkpoints are kept unless the configuration says; absent in both: there are none. */
+  readonly checkpoints?: string
+  /** The store may be older than its last checkpoint, this once. */
+  readonly acceptRollback?: boolean
   /** Signs and returns a mandate for `POST /demo`; absent: there is no demonstration. */
   readonly demoMandate?: () => string
   readonly log?: (entry: LogEntry) => void
@@ -113,8 +118,8 @@ export interface Headgate {
   close(): Promise<void>
 }
 
-/** How often refusals before identity are written down. */
-const COUNTS_MS = 60_000
+/** How often refusals before identity are written down, and checkpoints. */
+const MINUTE_MS = 60_000
 
 /**
  * Starts everything and listens. If a part cannot start, ends those that did and throws what it threw: a Fault such as
@@ -131,6 +136,8 @@ export async function compose(options: ComposeOptions): Promise<Headgate> {
   try {
     const ledger = overrides.ledger ?? (await openStore(options))
     closing.push(() => ledger.close())
+    // Before anything is written: a store that was rolled back is left as it is.
+    const checkpoints = await checkpointsOf(options, ledger, clock)
     const engine =
       overrides.engine ?? (await createTokenEngine({ rootKeys: rootKeysOf(secrets), clock }))
     closing.push(() => engine.close())
@@ -138,14 +145,18 @@ export async function compose(options: ComposeOptions): Promise<Headgate> {
     await recordRootKeys(ledger, publishedRootKeys(rootKeysOf(secrets)), nowSeconds(clock))
     const gateway = createGateway(gatewayDeps(options, parts, log))
     const reconciler = createReconciler(reconcileDeps(options, parts, log))
-    const signer = { ...secrets.signing, gateway: config.gateway.id }
+    const signer = signerOf(options)
     if (!overrides.manual) {
+      const failed = (error: unknown) => log(failureEntry('background', error))
+      if (checkpoints !== undefined) {
+        closing.push(() => checkpoints.write().catch(failed))
+        closing.push(repeat(MINUTE_MS, () => checkpoints.write(), failed))
+      }
       reconciler.start()
       closing.push(() => reconciler.close())
-      const failed = (error: unknown) => log(failureEntry('background', error))
       closing.push(repeat(config.reconcile.sweepMs, () => gateway.sweep(), failed))
       closing.push(() => gateway.flushCounts())
-      closing.push(repeat(COUNTS_MS, () => gateway.flushCounts(), failed))
+      closing.push(repeat(MINUTE_MS, () => gateway.flushCounts(), failed))
     }
     const all = { ...options, ...parts, gateway, reconciler, signer, log, closing }
     const served = await serve(all)
@@ -184,6 +195,18 @@ async function openStore({ store, config }: ComposeOptions): Promise<Ledger> {
   }
   if (store === undefined) throw missing('a store')
   return openSqliteLedger({ path: store, organisation })
+}
+
+const signerOf = ({ config, secrets }: ComposeOptions): GatewaySigner => ({
+  ...secrets.signing,
+  gateway: config.gateway.id,
+})
+
+async function checkpointsOf(options: ComposeOptions, ledger: Ledger, clock: Clock) {
+  const file = options.config.audit.checkpoints ?? options.checkpoints
+  if (file === undefined) return undefined
+  const { acceptRollback = false } = options
+  return openCheckpoints({ ledger, clock, file, acceptRollback, signer: signerOf(options) })
 }
 
 const rootKeysOf = ({ root, retiring = [] }: GatewaySecrets): RootKeys => {

@@ -4,6 +4,7 @@
  * may be a secret. Secrets come as NAME or NAME_FILE and never stand in the file.
  */
 import { readFileSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
 import { inspect } from 'node:util'
 import { z } from 'zod'
 import { identifierSchema } from './core/ids.ts'
@@ -120,6 +121,11 @@ const timingsSchema = z.strictObject({
   sweepMs: milliseconds(50, 3_600_000).default(5_000),
 })
 
+const auditSchema = z.strictObject({
+  /** The file of checkpoints, beside the store unless it is named: on another volume it outlives the store. */
+  checkpoints: z.string().max(1_000).refine(isAbsolute, 'expected an absolute path').optional(),
+})
+
 const fileSchema = z.strictObject({
   organisation: identifierSchema,
   gateway: z.strictObject({ id: identifierSchema, url: originSchema }),
@@ -147,6 +153,7 @@ const fileSchema = z.strictObject({
   listen: listenSchema.prefault({}),
   reconcile: timingsSchema.prefault({}),
   store: storeSchema.prefault({ kind: 'sqlite' }),
+  audit: auditSchema.prefault({}),
 })
 
 export type ConfigFile = z.input<typeof fileSchema>

@@ -47,6 +47,7 @@ export interface DataDir extends GatewaySecrets {
 
 const FILES = {
   store: 'headgate.db',
+  checkpoints: 'checkpoints.ndjson',
   lock: 'lock.db',
   rootKey: 'root-key.json',
   runtimeSecret: 'runtime-secret',

@@ -17,6 +17,7 @@ interface ServeOptions {
   data?: string
   config?: string
   port?: string
+  acceptRollback?: boolean
   json?: boolean
 }
 
@@ -35,6 +36,7 @@ export function serveCommand(io: Io): Command {
       'the configuration (or HEADGATE_CONFIG; default headgate.json in the data folder)',
     )
     .option('--port <n>', 'instead of the configured port')
+    .option('--accept-rollback', 'serve a store that is older than its last checkpoint, this once')
     .action((options: ServeOptions) => serve(io, options))
 }
 
@@ -46,7 +48,12 @@ async function serve(io: Io, options: ServeOptions): Promise<void> {
   const { railKey } = io.environment.secrets
   await serveUntilStopped(
     io,
-    { path, config, ...(railKey === undefined ? {} : { railKey }) },
+    {
+      path,
+      config,
+      acceptRollback: options.acceptRollback === true,
+      ...(railKey === undefined ? {} : { railKey }),
+    },
     options,
   )
 }
@@ -60,7 +67,8 @@ function portOf(text: string): number {
 const withPort = (config: Config, port: string | undefined): Config =>
   port === undefined ? config : { ...config, listen: { ...config.listen, port: portOf(port) } }
 
-interface ToServe extends Pick<ComposeOptions, 'config' | 'railKey' | 'demoMandate'> {
+interface ToServe
+  extends Pick<ComposeOptions, 'config' | 'railKey' | 'demoMandate' | 'acceptRollback'> {
   readonly path: string
 }
 
@@ -82,6 +90,7 @@ async function serveUntilStopped(
       ...rest,
       secrets: data,
       store: data.store,
+      checkpoints: dataFile(path, 'checkpoints'),
       log: (entry) => io.err(logLine(io, entry)),
     })
     try {

@@ -1,0 +1,151 @@
+/**
+ * Checkpoints as a gateway keeps them: at its start the store is compared with the last one outside, and from then on a
+ * new one is signed whenever something has changed. Each is outside and durable before the gateway's stream speaks of
+ * it, so a store is never ahead of the file: one that is has lost its file, and one that is behind was rolled back.
+ */
+
+import {
+  type Checkpoint,
+  checkpointOf,
+  openCheckpoint,
+  signCheckpoint,
+} from '../audit/checkpoint.ts'
+import { appendCheckpoint, lastCheckpointIn, makeCheckpointFile } from '../audit/checkpoint-file.ts'
+import type { GatewaySigner } from '../audit/signer.ts'
+import { Fault } from '../core/errors.ts'
+import { eventHash } from '../core/events.ts'
+import { sha256 } from '../core/ids.ts'
+import type { Ledger, Note } from '../core/ledger.ts'
+import type { Head, StreamId } from '../core/records.ts'
+import { type Clock, nowSeconds } from '../core/time.ts'
+import { type Act, lastAct } from './acts.ts'
+
+const ACT = 'checkpoint'
+
+export interface CheckpointDeps {
+  readonly ledger: Ledger
+  readonly signer: GatewaySigner
+  readonly clock: Clock
+  /** The file outside the store. */
+  readonly file: string
+  /** The operator knows that the store is an older one; an event says so. */
+  readonly acceptRollback?: boolean
+}
+
+export interface Checkpoints {
+  /** Signs and keeps a checkpoint, unless nothing has changed since the last; one call at a time. Throws Fault. */
+  write(): Promise<void>
+}
+
+/**
+ * Compares the store with the last checkpoint outside. Throws Fault `ledger_corrupt`, naming the stream, where the store
+ * is an older one and nobody accepts that, and always where the file is not this gateway's; `store_unavailable` where it
+ * cannot be written.
+ */
+export async function openCheckpoints(deps: CheckpointDeps): Promise<Checkpoints> {
+  const { ledger, file, signer } = deps
+  const jws = await lastCheckpointIn(file)
+  const last = jws === undefined ? undefined : openCheckpoint(jws, signer)
+  if (jws !== undefined && last === undefined) {
+    throw corrupt('the last checkpoint outside the store is not one that this gateway signed')
+  }
+  const recorded = await lastAct(ledger, ACT)
+  const older = lostFile(last, recorded) ?? (last && (await rolledBack(ledger, last)))
+  if (older !== undefined && !deps.acceptRollback) {
+    const hint = 'if it was put back on purpose, start once with --accept-rollback'
+    throw corrupt(`${older.why}; ${hint}`)
+  }
+  await makeCheckpointFile(file)
+  const writer = new Writer(deps, last, recorded)
+  if (older === undefined) return writer
+  const data = { act: 'accept_rollback', checkpoint: writer.number, ...older.note }
+  await noted(deps, data)
+  // The next start has this one to compare with.
+  await writer.write()
+  return writer
+}
+
+interface Older {
+  readonly why: string
+  readonly note: Note['data']
+}
+
+/** The store speaks of a checkpoint that the file does not have. */
+function lostFile(last: Checkpoint | undefined, recorded: Act | undefined): Older | undefined {
+  const number = numberOf(recorded)
+  if (number <= (last?.number ?? 0)) return undefined
+  const has = last === undefined ? 'none' : `${last.number} as its last`
+  return {
+    why: `the log has a checkpoint ${number} and the file of checkpoints has ${has}`,
+    note: { missing: number },
+  }
+}
+
+/** The first stream that does not have what the checkpoint saw in it. */
+async function rolledBack(ledger: Ledger, last: Checkpoint): Promise<Older | undefined> {
+  const heads: readonly (Head & { stream: StreamId })[] = [
+    { stream: 'gateway', ...last.gateway },
+    ...last.heads,
+  ]
+  for (const { stream, seq, hash } of heads) {
+    const [event] = await ledger.events(stream, seq - 1, 1)
+    if (event?.hash === hash && eventHash(event.body) === hash) continue
+    const found = event === undefined ? 'ends before it' : 'has another event there'
+    const why = `checkpoint ${last.number} saw event ${seq} of stream ${stream}, and the store ${found}`
+    return { why, note: { stream, seq } }
+  }
+  return undefined
+}
+
+const numberOf = (act: Act | undefined): number => {
+  const number = act?.data.number
+  return typeof number === 'number' ? number : 0
+}
+
+const corrupt = (why: string): Fault => new Fault('ledger_corrupt', why, { retryable: false })
+
+async function noted({ ledger, clock }: CheckpointDeps, data: Note['data']): Promise<Head> {
+  const now = nowSeconds(clock)
+  const written = await ledger.execute('note', { stream: 'gateway', type: 'operator', data, now })
+  if (!written.ok) throw new Fault('internal', 'an event of the gateway was refused')
+  return written.head
+}
+
+const stateOf = ({ gateway, open, root }: Checkpoint, seq = gateway.seq): string =>
+  [seq, open, root].join(' ')
+
+/** What a next checkpoint would be of if nothing but this one's own event came after it. */
+const stateAfter = (of: Checkpoint, ownSeq: number | undefined): string | undefined =>
+  ownSeq === of.gateway.seq + 1 ? stateOf(of, ownSeq) : undefined
+
+class Writer implements Checkpoints {
+  /** Of the last one that anybody knows of. */
+  number: number
+  readonly #deps: CheckpointDeps
+  /** What stands in the log if nothing but the last checkpoint's own event has been written since. */
+  #unchanged: string | undefined
+
+  constructor(deps: CheckpointDeps, last: Checkpoint | undefined, recorded: Act | undefined) {
+    this.#deps = deps
+    this.number = Math.max(last?.number ?? 0, numberOf(recorded))
+    if (last !== undefined && numberOf(recorded) === last.number) {
+      this.#unchanged = stateAfter(last, recorded?.seq)
+    }
+  }
+
+  async write(): Promise<void> {
+    const { ledger, signer, clock, file } = this.#deps
+    const number = this.number + 1
+    const streams = await ledger.heads('unsealed')
+    const at = { number, gateway: signer.gateway, now: nowSeconds(clock) }
+    const claims = checkpointOf(streams, at)
+    if (claims === undefined || stateOf(claims) === this.#unchanged) return
+    const jws = signCheckpoint(claims, signer)
+    await appendCheckpoint(file, jws)
+    // It is out there: the number is taken, whatever becomes of the event.
+    this.number = number
+    const { root, open } = claims
+    const { seq } = await noted(this.#deps, { act: ACT, number, root, open, jws: sha256(jws) })
+    this.#unchanged = stateAfter(claims, seq)
+  }
+}
