@@ -2,14 +2,15 @@
  * Verifies an exported log, alone: this file imports nothing but Node, so that an auditor can read all of it and run it
  * where none of our code is:
  *
- *   node verify.ts export.ndjson [--seal FILE]... [--receipt FILE]... [--jwks FILE]
+ *   node verify.ts export.ndjson [--run RUN] [--seal FILE]... [--receipt FILE]... [--checkpoint FILE]... [--jwks FILE]
  *
  * A line is `{"hash":…,"body":"<text>"}`, `hash` the SHA-256 (base64url) of the text. Each node of the delegation tree
  * has a stream of its own, chained by `prev`; a child's first event is chained to the event of its parent that split
  * it off, and its last is named in its parent's stream. So the root's last hash commits to everything, and a seal is
  * the gateway's signature over that. From the events alone every balance is worked out again and compared with what
- * the event states. What nobody can see from a log is whether its very end was cut off: a seal or a receipt that was
- * kept elsewhere shows it.
+ * the event states. What nobody can see from a log is whether its very end was cut off: a seal, a receipt or a
+ * checkpoint that was kept elsewhere shows it. A checkpoint says where all open streams stood at one instant, so it also
+ * orders their events: a payment after it may have read no standing that is older.
  */
 import {
   createHash,
@@ -26,7 +27,10 @@ export interface VerifyOptions {
   /** Compact JWS texts, kept elsewhere. */
   readonly seals?: readonly string[]
   readonly receipts?: readonly string[]
-  /** The gateway's key set (RFC 7517), needed for both. */
+  readonly checkpoints?: readonly string[]
+  /** The export is of this run alone: neither the gateway's stream nor those of other runs need be there. */
+  readonly run?: string
+  /** The gateway's key set (RFC 7517), needed for all of these. */
   readonly jwks?: { readonly keys: readonly JsonWebKey[] }
 }
 
@@ -103,6 +107,8 @@ class Stream {
   readonly children = new Map<string, Child>()
   /** The state that each version of the standing stood for, version 1 first. */
   readonly states: string[] = ['live']
+  /** The version that stood after each event. */
+  readonly versions: number[] = []
   /** Holds that a person approved and nothing has used yet. */
   readonly approved = new Set<string>()
   /** Reservations and submits, whose standings are looked up when all streams are read. */
@@ -133,6 +139,18 @@ function fail(at: { stream: string; seq: number }, why: string): never {
 }
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+/** The root of a Merkle tree (RFC 6962 section 2.1). */
+function merkleRoot(leaves: readonly string[]): Buffer {
+  const hash = createHash('sha256')
+  const [first] = leaves
+  if (first === undefined) return hash.digest()
+  if (leaves.length === 1) return hash.update(Uint8Array.of(0)).update(first).digest()
+  let left = 1
+  while (left * 2 < leaves.length) left *= 2
+  hash.update(Uint8Array.of(1)).update(merkleRoot(leaves.slice(0, left)))
+  return hash.update(merkleRoot(leaves.slice(left))).digest()
+}
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -329,6 +347,10 @@ interface Log {
   /** By run. */
   readonly created: Map<string, Event>
   readonly sealed: Map<string, Event>
+  /** Checkpoints that the gateway's stream speaks of, by number. */
+  readonly recorded: Map<number, Event>
+  /** The last event by which an operator accepted an older store. */
+  accepted?: Event
   events: number
 }
 
@@ -355,7 +377,17 @@ function replay(log: Log, event: Event): void {
   const isPlain = QUIET.has(event.type) || (isGateway && GATEWAY.has(event.type))
   if (step === undefined && !isPlain) fail(event, 'not a type of event')
   step?.(stream, event)
-  if (!isGateway) compare(stream, event)
+  stream.versions.push(stream.states.length)
+  if (isGateway) noteAct(log, event)
+  else compare(stream, event)
+}
+
+/** What operators' events of the gateway say about checkpoints. */
+function noteAct(log: Log, event: Event): void {
+  const { act, number } = event.data
+  if (event.type !== 'operator') return
+  if (act === 'checkpoint') log.recorded.set(countOf(number), event)
+  if (act === 'accept_rollback') log.accepted = event
 }
 
 /** A run is created once and sealed once: a later word would hide the first. */
@@ -443,6 +475,60 @@ function judge(log: Log, id: string, { judged }: Stream): void {
   }
 }
 
+/** Where a version of a standing must lie: not below what came before an event, not above what came after it. */
+interface Bounds {
+  /** Its place in the standings of an event, the gateway's first. */
+  readonly place: number
+  readonly low: number
+  readonly high: number
+}
+
+const NO_END = Number.POSITIVE_INFINITY
+
+/** The version that stood in a stream after one of its events. */
+const versionAt = (stream: Stream, { seq }: { readonly seq: number }): number =>
+  stream.versions[seq - 1] ?? 0
+
+/**
+ * What the streams themselves say of the order among them: a node acts after it was split off and before it is closed,
+ * and a run after it was created and before it is sealed.
+ */
+function boundsOf(log: Log, path: readonly string[], run: string): Bounds[] {
+  return path.flatMap((name, place) => {
+    const stream = log.streams.get(name)
+    const below = stream?.children.get(path[place + 1] ?? '')
+    const [from, to] =
+      place === 0 ? [log.created.get(run), log.sealed.get(run)] : [below?.split, below?.closed]
+    if (stream === undefined || from === undefined) return []
+    return [{ place, low: versionAt(stream, from), high: to ? versionAt(stream, to) : NO_END }]
+  })
+}
+
+function within(event: Event, path: readonly string[], { place, low, high }: Bounds): void {
+  const { standings } = event.data
+  const version = Array.isArray(standings) ? countOf(standings[place]) : 0
+  const read = `${event.type} by standing ${version} of ${path[place]}`
+  if (version < low) fail(event, `${read}, but ${low} came before it`)
+  if (version > high) fail(event, `${read}, but only ${high} had come by then`)
+}
+
+/** Freezes of the gateway or of a node above, in their streams, against reservations and submits in this one. */
+function orderStandings(log: Log, id: string, stream: Stream): void {
+  if (stream.judged.length === 0) return
+  const path = ['gateway', ...pathOf(log, id)]
+  const bounds = boundsOf(log, path, stream.first.run)
+  let before: readonly Bounds[] = []
+  for (const event of stream.judged) {
+    const own = versionAt(stream, event)
+    const exact = { place: path.length - 1, low: own, high: own }
+    for (const each of [exact, ...bounds, ...before]) within(event, path, each)
+    const { standings } = event.data
+    before = path.map((_, place) => {
+      return { place, low: countOf(Array.isArray(standings) && standings[place]), high: NO_END }
+    })
+  }
+}
+
 /** One root for each run, and each quote paid by one leaf, or by nobody any more. */
 function assertSingle(nodes: readonly (readonly [string, Stream])[]): void {
   const roots = new Set<string>()
@@ -483,6 +569,18 @@ function joinStreams(log: Log): void {
   for (const [id, stream] of nodes) joinChildren(log, id, stream)
   for (const [id, stream] of nodes) judge(log, id, stream)
   joinGateway(log)
+  for (const [id, stream] of nodes) orderStandings(log, id, stream)
+}
+
+/** Every run was created by an event of the gateway, so a whole log has that stream; a run's own has that run. */
+function assertWhole({ streams }: Log, { run }: VerifyOptions): void {
+  const nodes = [...streams.values()].filter(({ first }) => first.stream !== 'gateway')
+  const isThere = run === undefined || nodes.some(({ first }) => first.run === run)
+  if (!isThere) fail({ stream: run, seq: 0 }, 'there is no such run in the log')
+  const [some] = nodes
+  if (run === undefined && some !== undefined && !streams.has('gateway')) {
+    fail(some.first, 'the stream of the gateway, which created this run, is missing')
+  }
 }
 
 /** Opens a compact JWS (RFC 7515, EdDSA) by the key that its header names. */
@@ -547,6 +645,73 @@ function checkReceipt(log: Log, jws: string, options: VerifyOptions): void {
   if (!agrees) fail(at, 'the receipt says something else than the log')
 }
 
+/** An instant, by how far each stream had come. */
+type Cut = ReadonlyMap<string, number>
+
+/** Fails where the log does not have what a checkpoint saw in it: a cut tail, an older file, a stream left out. */
+function checkCheckpoint(log: Log, jws: string, options: VerifyOptions): Cut {
+  const claims = openJws(jws, 'checkpoint+jwt', options)
+  const number = countOf(claims.number)
+  const what = `checkpoint ${number}`
+  const heads = Array.isArray(claims.heads) ? claims.heads.filter(isFields) : []
+  const root = merkleRoot(heads.map(canonical)).toString('base64url')
+  if (root !== claims.root) fail({ stream: what, seq: 0 }, 'its root is not that of its heads')
+  const gateway = isFields(claims.gateway) ? claims.gateway : {}
+  const { accepted } = log
+  const by = accepted
+    ? `; an operator accepted an older store in gateway event ${accepted.seq}`
+    : ''
+  const cut = new Map<string, number>()
+  for (const head of [{ ...gateway, stream: 'gateway' }, ...heads]) {
+    const { stream: name, seq, hash } = head as Fields
+    const at = { stream: wordOf(name), seq: countOf(seq) }
+    const stream = log.streams.get(at.stream)
+    if (stream === undefined && options.run !== undefined) continue
+    if (stream === undefined) return fail(at, `this stream is missing, and ${what} names it${by}`)
+    const found = stream.hashes[at.seq - 1] ?? fail(at, `the log ends before ${what}${by}`)
+    if (found !== hash) fail(at, `${what} saw another event here${by}`)
+    cut.set(at.stream, at.seq)
+  }
+  const recorded = log.recorded.get(number)
+  if (recorded && recorded.data.jws !== sha256(jws.trim())) {
+    fail(recorded, 'another checkpoint of this number was recorded')
+  }
+  return cut
+}
+
+/** What came after an instant has read no standing from before it, and what came before it none from after. */
+function orderAround(log: Log, cut: Cut): void {
+  for (const [id, seen] of cut) {
+    const { judged = [] } = log.streams.get(id) ?? {}
+    if (judged.length === 0) continue
+    const path = ['gateway', ...pathOf(log, id)]
+    for (const [place, name] of path.entries()) {
+      const [stream, seq] = [log.streams.get(name), cut.get(name)]
+      if (stream === undefined || seq === undefined) continue
+      const version = versionAt(stream, { seq })
+      for (const event of judged) {
+        const isAfter = event.seq > seen
+        const [low, high] = isAfter ? [version, NO_END] : [0, version]
+        within(event, path, { place, low, high })
+      }
+    }
+  }
+}
+
+/** What a power cut leaves of a line of checkpoints. */
+const TORN = /^(\{"checkpoint":"[A-Za-z0-9_.-]*("\}?)?|\{[a-z":]{0,14})?\0*$/
+
+/**
+ * The signed texts in a file of checkpoints: lines `{"checkpoint":"<JWS>"}`, or one JWS alone. A torn line is none; any
+ * other is given as it is, and will not verify.
+ */
+export const checkpointsIn = (file: string): string[] =>
+  file.split(/\r?\n/).flatMap((line) => {
+    const jws = parseObject(line)?.checkpoint
+    if (typeof jws === 'string') return [jws]
+    return TORN.test(line) ? [] : [line]
+  })
+
 function totalsOf({ streams }: Log): RunTotals[] {
   const nodes = [...streams.values()].filter(({ first }) => first.stream !== 'gateway')
   const roots = nodes.filter(({ first }) => first.data.parent === undefined)
@@ -566,7 +731,8 @@ function totalsOf({ streams }: Log): RunTotals[] {
 
 /** Verifies a whole export, line by line, and then what joins its streams. Never throws for what a log holds. */
 export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {}): AuditVerdict {
-  const log: Log = { streams: new Map(), created: new Map(), sealed: new Map(), events: 0 }
+  const [streams, created, sealed, recorded] = [new Map(), new Map(), new Map(), new Map()]
+  const log: Log = { streams, created, sealed, recorded, events: 0 }
   const found = () => ({ events: log.events, streams: log.streams.size })
   let lineNumber = 0
   try {
@@ -575,8 +741,11 @@ export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {
       if (line !== '') replay(log, readLine(line, lineNumber))
     }
     joinStreams(log)
+    assertWhole(log, options)
     for (const seal of options.seals ?? []) checkSeal(log, seal, options)
     for (const receipt of options.receipts ?? []) checkReceipt(log, receipt, options)
+    for (const jws of options.checkpoints ?? [])
+      orderAround(log, checkCheckpoint(log, jws, options))
     return { ok: true, ...found(), runs: totalsOf(log) }
   } catch (error) {
     if (error instanceof Broken) return { ok: false, ...found(), runs: [], broken: error.link }
@@ -589,10 +758,11 @@ export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {
 
 function main(args: readonly string[]): number {
   const files = { type: 'string', multiple: true } as const
+  const one = { type: 'string' } as const
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { seal: files, receipt: files, jwks: { type: 'string' } },
+    options: { run: one, seal: files, receipt: files, checkpoint: files, jwks: one },
   })
   const read = (file: string) => readFileSync(file, 'utf8')
   const verdict = verifyExport(
@@ -600,6 +770,8 @@ function main(args: readonly string[]): number {
     {
       seals: (values.seal ?? []).map(read),
       receipts: (values.receipt ?? []).map(read),
+      checkpoints: (values.checkpoint ?? []).flatMap((file) => checkpointsIn(read(file))),
+      ...(values.run === undefined ? {} : { run: values.run }),
       ...(values.jwks === undefined ? {} : { jwks: JSON.parse(read(values.jwks)) }),
     },
   )

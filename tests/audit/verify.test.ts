@@ -19,6 +19,9 @@ beforeAll(async () => {
   log = await writtenLog()
 })
 
+/** What an auditor of the run alone says and has. */
+const alone = () => ({ ...log.options, run: log.run.id })
+
 /** What begins the end of a stream: cut there, what is left still fits together. */
 const ENDS = new Set(['closing', 'settled', 'credited', 'closed'])
 
@@ -42,7 +45,20 @@ describe('an honest log', () => {
   })
 
   it('verifies for one run alone', () => {
-    expect(verifyExport(log.ofRun, log.options)).toMatchObject({ ok: true, streams: 6 })
+    expect(verifyExport(log.ofRun, alone())).toMatchObject({ ok: true, streams: 6 })
+  })
+
+  it('of one run is not taken for a whole one, whose gateway’s stream was left out', () => {
+    expect(verifyExport(log.ofRun, log.options).broken).toEqual({
+      stream: log.root.id,
+      seq: 1,
+      why: 'the stream of the gateway, which created this run, is missing',
+    })
+    expect(verifyExport(log.ofRun, { run: 'run_other' }).broken).toEqual({
+      stream: 'run_other',
+      seq: 0,
+      why: 'there is no such run in the log',
+    })
   })
 
   it('holds every type of event that the ledger writes', () => {
@@ -130,8 +146,8 @@ describe('a log that somebody touched', () => {
       const { stream, seq } = bodyOf(line)
       return stream !== log.root.id || seq <= last
     })
-    expect(verifyExport(cut)).toMatchObject({ ok: true })
-    expect(verifyExport(cut, log.options).broken).toEqual({
+    expect(verifyExport(cut, { run: log.run.id })).toMatchObject({ ok: true })
+    expect(verifyExport(cut, alone()).broken).toEqual({
       stream: log.root.id,
       seq: last + 1,
       why: 'the log ends before this seal',
@@ -149,8 +165,8 @@ describe('a log that somebody touched', () => {
       const body = bodyOf(line)
       return body.seq < (ends.get(body.stream) ?? 0)
     })
-    expect(verifyExport(cut)).toMatchObject({ ok: true })
-    const { seals, ...options } = log.options
+    expect(verifyExport(cut, { run: log.run.id })).toMatchObject({ ok: true })
+    const { seals, ...options } = alone()
     expect(verifyExport(cut, options).broken).toEqual({
       stream: log.leaf.id,
       seq,
@@ -287,7 +303,7 @@ describe('seals and receipts', () => {
   ])('refuses a seal that says another %s than the log', (claim, value) => {
     const claims = { ...claimsOf(log.seal), [claim]: value }
     const seal = signJws({ typ: 'seal+jwt', key: signer.key, kid: signer.kid, claims })
-    expect(verifyExport(log.ofRun, { ...log.options, seals: [seal] }).ok).toBe(false)
+    expect(verifyExport(log.ofRun, { ...alone(), seals: [seal] }).ok).toBe(false)
   })
 
   it.each([
@@ -301,7 +317,7 @@ describe('seals and receipts', () => {
   ])('refuses a receipt that says another %s than the log', (claim, value) => {
     const claims = { ...claimsOf(log.receipt), [claim]: value }
     const receipt = signJws({ typ: 'receipt+jwt', key: signer.key, kid: signer.kid, claims })
-    expect(verifyExport(log.ofRun, { ...log.options, receipts: [receipt] }).ok).toBe(false)
+    expect(verifyExport(log.ofRun, { ...alone(), receipts: [receipt] }).ok).toBe(false)
   })
 
   it('refuses a receipt in the place of a seal', () => {
@@ -320,7 +336,7 @@ describe('seals and receipts', () => {
       kid: signer.kid,
       claims: { ...claims, head },
     })
-    expect(verifyExport(log.ofRun, { ...log.options, seals: [seal] }).broken?.why).toBe(
+    expect(verifyExport(log.ofRun, { ...alone(), seals: [seal] }).broken?.why).toBe(
       'the seal is not over the end of a root',
     )
   })

@@ -3,7 +3,7 @@
  * rail call must begin and end within fractions of a second, so that an unanswered one is asked about soon.
  */
 import { parseArgs } from 'node:util'
-import { openDataDir } from '../../runtime/cli/data-dir.ts'
+import { dataFile, openDataDir } from '../../runtime/cli/data-dir.ts'
 import { compose } from '../../runtime/compose.ts'
 import { readConfig, readEnvironment } from '../../runtime/config.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
@@ -34,6 +34,7 @@ const headgate = await compose({
   config: readConfig(values.config),
   secrets: data,
   store: data.store,
+  checkpoints: dataFile(values.data, 'checkpoints'),
   ...(railKey === undefined ? {} : { railKey }),
   overrides: {
     clock,

@@ -4,10 +4,16 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
 import { z } from 'zod'
+import { lastCheckpointIn } from '../../audit/checkpoint-file.ts'
 import { exportLog } from '../../audit/export.ts'
 import { receiptOf } from '../../audit/receipts.ts'
 import type { GatewaySigner } from '../../audit/signer.ts'
-import { type AuditVerdict, type VerifyOptions, verifyExport } from '../../audit/verify.ts'
+import {
+  type AuditVerdict,
+  checkpointsIn,
+  type VerifyOptions,
+  verifyExport,
+} from '../../audit/verify.ts'
 import { parseJson } from '../../core/json.ts'
 import { parseJws, verifyJws } from '../../core/jws.ts'
 import { type Jwks, jwksSchema, publicKeyOf } from '../../core/keys.ts'
@@ -20,7 +26,7 @@ import { publicKeyOfSigner } from '../../http/public-key.ts'
 import { runsAnswer } from '../../http/shapes.ts'
 import { everyRun } from '../../ledger/reads.ts'
 import { type Api, createApi } from '../api.ts'
-import { openDataDir, readIdentity } from '../data-dir.ts'
+import { dataFile, openDataDir, readIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import { type Io, table } from '../io.ts'
 import {
@@ -51,6 +57,7 @@ interface VerifyCommandOptions extends Options {
   run?: string
   seal?: string[]
   receipt?: string[]
+  checkpoint?: string[]
   jwks?: string
 }
 
@@ -62,6 +69,7 @@ function verifyCommand(io: Io): Command {
     examples: [
       'headgate audit verify',
       'headgate audit verify export.ndjson --seal seal.jws --jwks keys.json',
+      'headgate audit verify export.ndjson --checkpoint checkpoints.ndjson --jwks keys.json',
       'headgate audit export | headgate audit verify -',
     ],
   })
@@ -69,10 +77,18 @@ function verifyCommand(io: Io): Command {
       '[file]',
       'an export (- for stdin); without it, the running gateway or its data folder',
     )
-    .option('--run <run>', 'only this run, from a running gateway')
+    .option(
+      '--run <run>',
+      'only this run, from a running gateway or because the export is of it alone',
+    )
     .option('--seal <file>', 'a seal that was kept elsewhere; repeat for more', collect)
     .option('--receipt <file>', 'a receipt that was kept elsewhere; repeat for more', collect)
-    .option('--jwks <file>', 'the gateway’s key set, for seals and receipts')
+    .option(
+      '--checkpoint <file>',
+      'checkpoints that were kept elsewhere, or one of them; repeat for more',
+      collect,
+    )
+    .option('--jwks <file>', 'the gateway’s key set, for all of these')
   return withServer(base).action(
     async (file: string | undefined, options: VerifyCommandOptions) => {
       const found = await gather(io, file, options)
@@ -99,10 +115,10 @@ async function gather(
 ): Promise<Gathered> {
   if (file === undefined && isServed(io, options))
     return fromGateway(apiOf(io, options), options.run)
+  if (file !== undefined) return { lines: (await readInput(file)).split('\n') }
   // Whoever asks for one run and is told of all would take it for the one.
   if (options.run !== undefined)
-    throw new Failure('usage', 'expected a running gateway, because only it can be asked for --run')
-  if (file !== undefined) return { lines: (await readInput(file)).split('\n') }
+    throw new Failure('usage', 'expected a running gateway or an export of that run, for --run')
   return fromDataDir(dataPath(io, options.data))
 }
 
@@ -116,12 +132,16 @@ async function fromGateway(api: Api, run: string | undefined): Promise<Gathered>
   return { lines: log.split('\n'), seals, jwks }
 }
 
-/** The store of a gateway that does not run now, with the seals and receipts that it would give. */
+/** The store of a gateway that does not run now, with seals and receipts that it would give and its last checkpoint. */
 async function fromDataDir(path: string): Promise<Gathered> {
   const { gateway } = readIdentity(path)
   const data = openDataDir(path)
   try {
-    return await withStore(data, (ledger) => gatherFrom(ledger, { ...data.signing, gateway }))
+    const found = await withStore(data, (ledger) =>
+      gatherFrom(ledger, { ...data.signing, gateway }),
+    )
+    const checkpoint = await lastCheckpointIn(dataFile(path, 'checkpoints'))
+    return { ...found, checkpoints: checkpoint === undefined ? [] : [checkpoint] }
   } finally {
     data.close()
   }
@@ -144,12 +164,26 @@ async function gatherFrom(ledger: Ledger, signer: GatewaySigner): Promise<Gather
 /** What the auditor kept counts beside what the gateway says now. */
 async function withKept(found: Gathered, options: VerifyCommandOptions): Promise<VerifyOptions> {
   const seals = [...(found.seals ?? []), ...(await readAll(options.seal))]
+  const kept = await Promise.all((options.checkpoint ?? []).map(inFile))
+  const checkpoints = [...(found.checkpoints ?? []), ...kept.flat()]
   const receipts = [...(found.receipts ?? []), ...(await readAll(options.receipt))]
   const jwks = options.jwks === undefined ? found.jwks : await readJwks(options.jwks)
-  if (seals.length + receipts.length > 0 && jwks === undefined) {
-    throw new Failure('usage', 'expected --jwks, to verify seals and receipts')
+  if (seals.length + receipts.length + checkpoints.length > 0 && jwks === undefined) {
+    throw new Failure('usage', 'expected --jwks, to verify seals, receipts and checkpoints')
   }
-  return { seals, receipts, ...(jwks === undefined ? {} : { jwks }) }
+  const { run } = options
+  return {
+    ...{ seals, receipts, checkpoints },
+    ...(jwks === undefined ? {} : { jwks }),
+    ...(run === undefined ? {} : { run: runId(run) }),
+  }
+}
+
+/** At least one: a file in which there is none would prove nothing and look as if it did. */
+async function inFile(file: string): Promise<readonly string[]> {
+  const found = checkpointsIn(await readInput(file))
+  if (found.length > 0) return found
+  throw new Failure('usage', `there is no checkpoint in ${file}`)
 }
 
 const readAll = (files: readonly string[] = []): Promise<string[]> =>
@@ -168,7 +202,7 @@ function tryJson(text: string): unknown {
 
 function verdictText(
   { ok, events, streams, runs, broken }: AuditVerdict,
-  { seals = [], receipts = [] }: VerifyOptions,
+  kept: VerifyOptions,
 ): string {
   const rows = runs.map((run) => [
     run.run,
@@ -180,15 +214,18 @@ function verdictText(
   ])
   const end =
     ok || broken === undefined
-      ? `every link holds; ${proofsText(seals.length, receipts.length)}`
+      ? `every link holds; ${proofsText(kept)}`
       : `broken at ${broken.stream} event ${broken.seq}: ${broken.why}`
   return `${table(rows)}${events} events in ${streams} streams: ${end}\n`
 }
 
-const proofsText = (seals: number, receipts: number): string =>
-  seals + receipts === 0
-    ? 'no seal or receipt was given, and only they show that the end was not cut off'
-    : `verified with seals: ${seals}, receipts: ${receipts}`
+function proofsText({ seals = [], receipts = [], checkpoints = [] }: VerifyOptions): string {
+  if (seals.length + receipts.length + checkpoints.length === 0) {
+    return 'no seal, receipt or checkpoint was given, and only they show that the end was not cut off'
+  }
+  const counts = [seals, receipts, checkpoints].map(({ length }) => length)
+  return `verified with seals: ${counts[0]}, receipts: ${counts[1]}, checkpoints: ${counts[2]}`
+}
 
 function exportCommand(io: Io): Command {
   const base = command({
