@@ -7,6 +7,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../core/errors.ts'
 import { auditCommand, receiptCommand } from './commands/audit.ts'
+import { backupCommand } from './commands/backup.ts'
 import { demoCommand } from './commands/demo.ts'
 import { decideCommand, holdsCommand } from './commands/holds.ts'
 import { keysCommand, mandateCommand } from './commands/keys.ts'
@@ -39,6 +40,7 @@ export function createProgram(io: Io): Command {
     startCommand(io),
     demoCommand(io),
     serveCommand(io),
+    backupCommand(io),
     keysCommand(io),
     mandateCommand(io),
     runCommand(io),

@@ -94,7 +94,7 @@ describe(`a run killed ${RUNS * KILLS_A_RUN} times at random moments (KILL_SEED=
       expect(run.totals.reserved).toBe(0)
 
       const log = (await operator.text(`/audit?run=${id}`)).trim().split('\n')
-      const verdict = verifyExport(log, { seals: [run.seal ?? ''], jwks })
+      const verdict = verifyExport(log, { run: id, seals: [run.seal ?? ''], jwks })
       expect(verdict.broken).toBeUndefined()
       expect(verdict.ok).toBe(true)
     }

@@ -117,7 +117,7 @@ describe('a planner in a process of its own', () => {
     }
     const jwks = jwksSchema.parse(await operator.get('/.well-known/jwks.json'))
     const log = (await operator.text(`/audit?run=${run}`)).trim().split('\n')
-    expect(verifyExport(log, { jwks })).toMatchObject({ ok: true })
+    expect(verifyExport(log, { run, jwks })).toMatchObject({ ok: true })
     expect(world.complaints()).toBe('')
   })
 

@@ -23,7 +23,7 @@ async function settledRun(bench: Bench) {
   const { root, quote, leaf } = await bench.purchase()
   const { body } = bench.must(await bench.pay(leaf, quote), 200)
   const log = await exportOf(bench, `/audit?run=${root.run}`)
-  const verdict = verifyExport(log)
+  const verdict = verifyExport(log, { run: root.run })
   bench.claim(verdict.ok, `expected the log to verify, broken: ${verdict.broken?.why}`)
   return { root, leaf, log, receipt: String(body.receipt) }
 }
@@ -37,7 +37,7 @@ export const ACT_CASES: readonly AttackCase[] = [
     method: 'One amount in one line is edited, with the line’s own hash made right again',
     expected: DETECTED,
     run: async (bench) => {
-      const { log } = await settledRun(bench)
+      const { root, log } = await settledRun(bench)
 
       const edited = log.map((line) => {
         const { body } = JSON.parse(line) as { body: string }
@@ -46,7 +46,7 @@ export const ACT_CASES: readonly AttackCase[] = [
         const hash = createHash('sha256').update(changed).digest('base64url')
         return JSON.stringify({ hash, body: changed })
       })
-      const { ok, broken } = verifyExport(edited)
+      const { ok, broken } = verifyExport(edited, { run: root.run })
       bench.claim(!ok && broken !== undefined, 'expected the verifier to name the edited line')
       return { ...DETECTED, moved: [bench.move()] }
     },
@@ -57,15 +57,15 @@ export const ACT_CASES: readonly AttackCase[] = [
     method: 'The tail of the log is cut off; a receipt was kept elsewhere',
     expected: DETECTED,
     run: async (bench) => {
-      const { leaf, log, receipt } = await settledRun(bench)
-      const jwks = await keysOf(bench)
-      const whole = verifyExport(log, { receipts: [receipt], jwks })
+      const { root, leaf, log, receipt } = await settledRun(bench)
+      const kept = { run: root.run, receipts: [receipt], jwks: await keysOf(bench) }
+      const whole = verifyExport(log, kept)
       bench.claim(whole.ok, `expected the whole log to verify, broken: ${whole.broken?.why}`)
       const isLast = (line: string) =>
         line.includes(leaf.claims.node) && line.includes('\\"type\\":\\"settled\\"')
       const cut = log.filter((line) => !isLast(line))
       bench.claim(cut.length === log.length - 1, 'expected one line to be cut')
-      bench.claim(!verifyExport(cut, { receipts: [receipt], jwks }).ok, 'expected the cut to show')
+      bench.claim(!verifyExport(cut, kept).ok, 'expected the cut to show')
       return { ...DETECTED, moved: [bench.move()] }
     },
   },
@@ -79,7 +79,11 @@ export const ACT_CASES: readonly AttackCase[] = [
       const { quote, leaf } = await bench.purchaseIn(root, { amount: 2_000 })
       const { body } = bench.must(await bench.pay(leaf, quote), 200)
       const jwks = await keysOf(bench)
-      const old = verifyExport(log, { receipts: [String(body.receipt)], jwks })
+      const old = verifyExport(log, {
+        run: root.run,
+        receipts: [String(body.receipt)],
+        jwks,
+      })
       bench.claim(!old.ok, 'expected the older log not to hold the later receipt')
       return { ...DETECTED, moved: [bench.move(), bench.move({ amount: 2_000 })] }
     },
