@@ -92,7 +92,7 @@ export interface ComposeOptions {
   readonly store?: string
   /** Where checkpoints are kept unless the configuration says; absent in both: there are none. */
   readonly checkpoints?: string
-  /** The store may be older than its last checkpoint, this once. */
+  /** The store, or the clock, may be behind the last checkpoint, this once. */
   readonly acceptRollback?: boolean
   /** Signs and returns a mandate for `POST /demo`; absent: there is no demonstration. */
   readonly demoMandate?: () => string

@@ -16,8 +16,9 @@ import { Fault } from '../core/errors.ts'
 import { eventHash } from '../core/events.ts'
 import { sha256 } from '../core/ids.ts'
 import type { Ledger, Note } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
 import type { Head, StreamId } from '../core/records.ts'
-import { type Clock, nowSeconds } from '../core/time.ts'
+import { type Clock, nowSeconds, type Seconds } from '../core/time.ts'
 import { type Act, lastAct } from './acts.ts'
 
 const ACT = 'checkpoint'
@@ -39,8 +40,8 @@ export interface Checkpoints {
 
 /**
  * Compares the store with the last checkpoint outside. Throws Fault `ledger_corrupt`, naming the stream, where the store
- * is an older one and nobody accepts that, and always where the file is not this gateway's; `store_unavailable` where it
- * cannot be written.
+ * is an older one and nobody accepts that, and always where the file is not this gateway's; `clock_untrusted` where the
+ * clock stands before it; `store_unavailable` where the file cannot be written.
  */
 export async function openCheckpoints(deps: CheckpointDeps): Promise<Checkpoints> {
   const { ledger, file, signer } = deps
@@ -55,10 +56,15 @@ export async function openCheckpoints(deps: CheckpointDeps): Promise<Checkpoints
     const hint = 'if it was put back on purpose, start once with --accept-rollback'
     throw corrupt(`${older.why}; ${hint}`)
   }
+  const clockBehind = last === undefined ? undefined : clockBefore(last, nowSeconds(deps.clock))
+  if (clockBehind !== undefined && !deps.acceptRollback) {
+    throw new Fault('clock_untrusted', `${clockBehind.why}; ${CLOCK_HINT}`, { retryable: false })
+  }
   await makeCheckpointFile(file)
   const writer = new Writer(deps, last, recorded)
-  if (older === undefined) return writer
-  const data = { act: 'accept_rollback', checkpoint: writer.number, ...older.note }
+  const accepted = older ?? clockBehind
+  if (accepted === undefined) return writer
+  const data = { act: 'accept_rollback', checkpoint: writer.number, ...accepted.note }
   await noted(deps, data)
   // The next start has this one to compare with.
   await writer.write()
@@ -68,6 +74,15 @@ export async function openCheckpoints(deps: CheckpointDeps): Promise<Checkpoints
 interface Older {
   readonly why: string
   readonly note: Note['data']
+}
+
+const CLOCK_HINT = 'set it, or if it was ahead then, start once with --accept-rollback'
+
+/** What had expired by the last checkpoint would be good again. */
+function clockBefore({ number, iat }: Checkpoint, now: Seconds): Older | undefined {
+  if (now >= iat - LIMITS.clockStepMs / 1000) return undefined
+  const why = `the clock stands ${iat - now} seconds before checkpoint ${number} was signed`
+  return { why, note: { clock: now, signed: iat } }
 }
 
 /** The store speaks of a checkpoint that the file does not have. */

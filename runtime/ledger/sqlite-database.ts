@@ -4,7 +4,7 @@
  * the file is in WAL mode with `synchronous=FULL`. A second file, locked for as long as this one is open, keeps every
  * other writer out; the lock ends with the process, however it ends.
  */
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Fault } from '../core/errors.ts'
 import { APPLICATION_ID, migrationFrom, SCHEMA_VERSION } from './sqlite-schema.ts'
@@ -125,7 +125,21 @@ function takeLock({ path, lockMs }: DatabaseOptions): DatabaseSync {
   }
 }
 
+/**
+ * SQLite opens a file that it may only read without a word, and fails at the first payment. Before it opens the file,
+ * because closing it afterwards would end SQLite's own locks (POSIX).
+ */
+function assertWritable(path: string): void {
+  if (!existsSync(path)) return
+  try {
+    closeSync(openSync(path, 'r+'))
+  } catch (cause) {
+    throw new Fault('store_unavailable', 'expected a store file that can be written', { cause })
+  }
+}
+
 function openFile({ path, maxPages }: DatabaseOptions): DatabaseSync {
+  assertWritable(path)
   const db = new DatabaseSync(path, {
     timeout: 5_000,
     enableForeignKeyConstraints: true,

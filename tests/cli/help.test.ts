@@ -32,6 +32,7 @@ describe('every command', () => {
         'approve',
         'audit export',
         'audit verify',
+        'backup',
         'cancel',
         'demo',
         'freeze',

@@ -223,6 +223,24 @@ describe('a start', () => {
     }
   })
 
+  it('is refused by a clock that went back an hour, until that is accepted', async () => {
+    const { ledger } = await started()
+    const at = (seconds: number) => ({ clock: { nowMs: () => (NOW + seconds) * 1000 } })
+    await openCheckpoints(deps(ledger, at(-60)))
+    const before = await acts(ledger)
+    await expect(openCheckpoints(deps(ledger, at(-3600)))).rejects.toMatchObject({
+      code: 'clock_untrusted',
+      retryable: false,
+      message: expect.stringMatching(
+        /^the clock stands 3600 seconds before checkpoint 1 was signed/,
+      ),
+    })
+    expect(await acts(ledger)).toEqual(before)
+    await openCheckpoints(deps(ledger, { ...at(-3600), acceptRollback: true }))
+    expect((await acts(ledger)).at(-2)).toMatchObject({ act: 'accept_rollback', signed: NOW })
+    await openCheckpoints(deps(ledger, at(-3600)))
+  })
+
   it('is refused by another gateway’s file', async () => {
     const { ledger } = await started()
     const other = { ...signer, key: ed25519FromSeed(Buffer.alloc(32, 9)) }

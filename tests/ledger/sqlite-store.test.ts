@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
@@ -12,6 +12,7 @@ import type { PaymentId } from '../../runtime/core/ids.ts'
 import type { Ledger } from '../../runtime/core/ledger.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
+import { later } from '../../runtime/core/time.ts'
 import { openSqliteLedger, startWorker, threadOf } from '../../runtime/ledger/sqlite.ts'
 import { Database } from '../../runtime/ledger/sqlite-database.ts'
 import type { WorkerOptions } from '../../runtime/ledger/sqlite-protocol.ts'
@@ -63,6 +64,22 @@ const raw = <T>(work: (db: DatabaseSync) => T): T => {
     return work(db)
   } finally {
     db.close()
+  }
+}
+
+const NOBODY = 65_534
+
+/** As somebody whom modes bind: root may write what nobody may write. */
+async function asSomebody(file: string, work: () => Promise<void>) {
+  const isRoot = process.geteuid?.() === 0
+  if (isRoot) {
+    for (const name of [file, `${file}.lock`]) chownSync(name, NOBODY, NOBODY)
+    process.seteuid?.(NOBODY)
+  }
+  try {
+    await work()
+  } finally {
+    if (isRoot) process.seteuid?.(0)
   }
 }
 
@@ -188,6 +205,21 @@ describe('opening', () => {
     writeFileSync(path, '')
     mkdirSync(join(folder.path, 'folder'))
     await expect(open({ path: where() })).rejects.toMatchObject({ code: 'store_unavailable' })
+  })
+
+  it('refuses a file that it may only read, at once and not at the first payment', async () => {
+    const first = await open()
+    await startRun(first)
+    await first.close()
+    chmodSync(path, 0o400)
+    chmodSync(folder.path, 0o777)
+    const written = statSync(path).size
+    await asSomebody(path, async () => {
+      await expect(open()).rejects.toMatchObject({ code: 'store_unavailable' })
+    })
+    expect(statSync(path).size).toBe(written)
+    chmodSync(path, 0o600)
+    await verified(await open())
   })
 
   it('refuses a file that is no ledger', async () => {
@@ -357,6 +389,28 @@ describe('what the tables refuse whoever writes', () => {
     const { events } = await verified(ledger)
     expect(() => raw((db) => db.exec(sql))).toThrow(/constraint|never|must|REAL/)
     expect((await verified(ledger)).events).toBe(events)
+  })
+})
+
+describe('a clock that went back an hour while nobody served', () => {
+  it('lets no proof and no quote be used again, and breaks no chain', async () => {
+    const back = later(NOW, -3600)
+    const first = await open()
+    const { leaf } = await startChain(first)
+    const paid = aReserve(leaf)
+    accepted(await first.execute('reserve', paid))
+    accepted(await first.execute('submit', aSubmit(leaf, 'n')))
+    await first.close()
+    const second = await open()
+    expect(await second.execute('reserve', { ...paid, now: back })).toMatchObject({
+      payment: { state: 'submitted' },
+    })
+    const other = { ...aReserve(leaf).proof, jti: paid.proof.jti, attempt: 'another' }
+    const note = { stream: leaf.id, type: 'read', data: {}, proof: other, now: back } as const
+    expect(await second.execute('note', note)).toEqual({ ok: false, code: 'proof_replayed' })
+    const settle = { payment: paid.payment.id, amount: minor(900), railReference: 'r', now: back }
+    accepted(await second.execute('settle', settle))
+    expect(await verified(second)).toMatchObject({ ok: true, runs: [{ spent: 900 }] })
   })
 })
 

@@ -36,7 +36,10 @@ export function serveCommand(io: Io): Command {
       'the configuration (or HEADGATE_CONFIG; default headgate.json in the data folder)',
     )
     .option('--port <n>', 'instead of the configured port')
-    .option('--accept-rollback', 'serve a store that is older than its last checkpoint, this once')
+    .option(
+      '--accept-rollback',
+      'serve although store or clock are behind the last checkpoint, this once',
+    )
     .action((options: ServeOptions) => serve(io, options))
 }
 
