@@ -79,6 +79,8 @@ export interface Overrides {
   readonly agents?: Agents
   readonly bounds?: Partial<FunnelBounds>
   readonly streams?: Partial<StreamTimings>
+  /** How often a checkpoint is signed, if anything has changed. */
+  readonly checkpointMs?: number
   /** Nobody reconciles, sweeps or carries out runs: the test does. */
   readonly manual?: boolean
 }
@@ -150,7 +152,8 @@ export async function compose(options: ComposeOptions): Promise<Headgate> {
       const failed = (error: unknown) => log(failureEntry('background', error))
       if (checkpoints !== undefined) {
         closing.push(() => checkpoints.write().catch(failed))
-        closing.push(repeat(MINUTE_MS, () => checkpoints.write(), failed))
+        const { checkpointMs = MINUTE_MS } = overrides
+        closing.push(repeat(checkpointMs, () => checkpoints.write(), failed))
       }
       reconciler.start()
       closing.push(() => reconciler.close())

@@ -23,6 +23,9 @@ import { type Act, lastAct } from './acts.ts'
 
 const ACT = 'checkpoint'
 
+const NOT_OURS =
+  'the last checkpoint outside the store is not one that this gateway signed: expected its own file, or none'
+
 export interface CheckpointDeps {
   readonly ledger: Ledger
   readonly signer: GatewaySigner
@@ -48,7 +51,7 @@ export async function openCheckpoints(deps: CheckpointDeps): Promise<Checkpoints
   const jws = await lastCheckpointIn(file)
   const last = jws === undefined ? undefined : openCheckpoint(jws, signer)
   if (jws !== undefined && last === undefined) {
-    throw corrupt('the last checkpoint outside the store is not one that this gateway signed')
+    throw corrupt(NOT_OURS)
   }
   const recorded = await lastAct(ledger, ACT)
   const older = lostFile(last, recorded) ?? (last && (await rolledBack(ledger, last)))

@@ -60,6 +60,8 @@ describe('the configuration', () => {
     ['merchants[0].jwks.keys', { merchants: [{ ...good().merchants[0], jwks: { keys: [] } }] }],
     ['rail.name', { rail: { name: 'cash', url: 'http://x' } }],
     ['listen.port', { listen: { port: 65_536 } }],
+    ['audit.checkpoints', { audit: { checkpoints: 'checkpoints.ndjson' } }],
+    ['audit.checkpoints', { audit: { checkpoints: '' } }],
     ['listen.port', { listen: { port: '8080' } }],
     ['listen.host', { listen: { host: '0.0.0.0' } }],
     ['gateway.url', { listen: { host: '0.0.0.0', mode: 'public' } }],

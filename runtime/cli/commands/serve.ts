@@ -21,6 +21,11 @@ interface ServeOptions {
   json?: boolean
 }
 
+const ACCEPT_ROLLBACK = [
+  '--accept-rollback',
+  'serve although store or clock are behind the last checkpoint, this once',
+] as const
+
 export function serveCommand(io: Io): Command {
   return command({
     name: 'serve',
@@ -36,10 +41,7 @@ export function serveCommand(io: Io): Command {
       'the configuration (or HEADGATE_CONFIG; default headgate.json in the data folder)',
     )
     .option('--port <n>', 'instead of the configured port')
-    .option(
-      '--accept-rollback',
-      'serve although store or clock are behind the last checkpoint, this once',
-    )
+    .option(...ACCEPT_ROLLBACK)
     .action((options: ServeOptions) => serve(io, options))
 }
 
@@ -145,6 +147,7 @@ export function startCommand(io: Io): Command {
   })
     .option('--data <dir>', 'where the world is kept (or HEADGATE_DATA; default .headgate)')
     .option('--port <n>', 'of the gateway and its console', '8080')
+    .option(...ACCEPT_ROLLBACK)
     .action((options: ServeOptions) => start(io, options))
 }
 
@@ -159,7 +162,9 @@ async function start(io: Io, options: ServeOptions): Promise<void> {
     const config = parseConfig(JSON.stringify(outside.config))
     const mission = loadMission(DEFAULT_MISSION)
     const demoMandate = () => outside.sign(mission.mandate)
-    await serveUntilStopped(io, { path, config, railKey: outside.rail.key, demoMandate }, options)
+    const acceptRollback = options.acceptRollback === true
+    const railKey = outside.rail.key
+    await serveUntilStopped(io, { path, config, railKey, demoMandate, acceptRollback }, options)
   } finally {
     await outside.close()
   }
