@@ -38,7 +38,7 @@ export async function backupStore(from: string, to: string): Promise<Backup> {
     const live = new DatabaseSync(from, { readOnly: true, timeout: 5_000 })
     try {
       await backup(live, to, { rate: ALL_PAGES })
-      const found = assertSound(to, live)
+      const found = assertCopy(to, live)
       await settle(to)
       return { bytes: (await stat(to)).size, ...found }
     } finally {
@@ -50,8 +50,8 @@ export async function backupStore(from: string, to: string): Promise<Backup> {
   }
 }
 
-/** Sound is: whole by SQLite's own check, each stream as its head says, each head a part of the live store's log. */
-function assertSound(to: string, live: DatabaseSync): Omit<Backup, 'bytes'> {
+/** Whole by SQLite's own check, each stream as its head says, each head a part of the live store's log; or throws Fault. */
+export function assertCopy(to: string, live: DatabaseSync): Omit<Backup, 'bytes'> {
   const copy = new DatabaseSync(to, { timeout: 0 })
   try {
     const isWhole = Object.values(copy.prepare('PRAGMA integrity_check(1)').get() ?? {})[0] === 'ok'

@@ -6,7 +6,7 @@ import { exportLog } from '../../runtime/audit/export.ts'
 import { verifyExport } from '../../runtime/audit/verify.ts'
 import type { Ledger } from '../../runtime/core/ledger.ts'
 import { openSqliteLedger } from '../../runtime/ledger/sqlite.ts'
-import { backupStore } from '../../runtime/ledger/sqlite-backup.ts'
+import { assertCopy, backupStore } from '../../runtime/ledger/sqlite-backup.ts'
 import { NOW, paySubmitted, startChain, startRun } from '../support/ledger.ts'
 import { temporaryFolder, withoutThread } from '../support/sqlite.ts'
 
@@ -133,5 +133,24 @@ describe('a backup', () => {
       code: expect.stringMatching(/^(ledger_corrupt|store_unavailable)$/),
     })
     expect(existsSync(copy)).toBe(false)
+  })
+
+  it('is no copy of a store that it is ahead of, nor with a log that ends before its heads', async () => {
+    const ledger = await open(live, alone)
+    const { root } = await startRun(ledger)
+    await backupStore(live, copy)
+    const db = new DatabaseSync(live, { readOnly: true })
+    expect(assertCopy(copy, db)).toEqual({ streams: 2, events: 2, gatewaySeq: 1 })
+    raw(copy, `DROP TRIGGER events_kept; DELETE FROM events WHERE stream = 'gateway'`)
+    expect(() => assertCopy(copy, db)).toThrow(/not sound/)
+    const older = join(folder.path, 'older.db')
+    await backupStore(live, older)
+    await ledger.execute('note', { stream: root.id, type: 'read', data: {}, now: NOW })
+    const newer = join(folder.path, 'newer.db')
+    await backupStore(live, newer)
+    db.close()
+    const behind = new DatabaseSync(older, { readOnly: true })
+    expect(() => assertCopy(newer, behind)).toThrow(/not sound/)
+    behind.close()
   })
 })
