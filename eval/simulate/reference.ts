@@ -85,6 +85,9 @@ export class Reference {
         if (paid.state === 'submitted') paid.state = 'unknown'
         return
       }
+      case 'lease':
+      case 'markOverdue':
+        return
       case 'refuse':
         this.#prove(command.input.proof)
         // The same question asked again is open again, and needs a fresh yes.

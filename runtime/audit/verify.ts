@@ -84,6 +84,7 @@ interface Payment {
   readonly amount: number
   readonly payee: string
   readonly quote: string
+  overdue?: true
   state: 'reserved' | 'submitted' | 'unknown' | 'settled' | 'released'
   settled?: { readonly seq: number; readonly amount: number; readonly data: Fields }
 }
@@ -286,6 +287,11 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
   },
   unknown(stream, event) {
     payment(stream, event, 'submitted').state = 'unknown'
+  },
+  overdue(stream, event) {
+    const late = payment(stream, event, 'submitted', 'unknown')
+    if (late.overdue) fail(event, 'an alarm is raised twice')
+    late.overdue = true
   },
   settled(stream, event) {
     const paid = payment(stream, event, 'submitted', 'unknown')

@@ -62,6 +62,8 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
       ]
     case 'unknown':
       return ['held', '?', ['unknown', `what became of the payment for ${here}`]]
+    case 'overdue':
+      return ['refused', '!', ['overdue', `the rail has no word on the payment for ${here}`]]
     case 'unmet':
       return ['held', '◆', ['unmet', here]]
     case 'returned':

@@ -114,6 +114,8 @@ export const EVENT_DATA = {
     reason: word,
   }),
   unknown: z.strictObject({ payment: paymentIdSchema, reason: word }),
+  /** The rail has had no word on it for too long; `since` is when it was submitted. */
+  overdue: z.strictObject({ payment: paymentIdSchema, since: secondsSchema }),
   refused: z.strictObject({
     payment: paymentIdSchema.optional(),
     code,

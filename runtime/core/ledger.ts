@@ -130,6 +130,23 @@ export interface MarkUnknown {
   readonly now: Seconds
 }
 
+/** For whoever asks the rail: nobody else asks about this payment until the lease ends. */
+export interface Lease {
+  readonly payment: PaymentId
+  /** Whose it is: one gateway, from its start to its end. */
+  readonly holder: string
+  readonly seconds: number
+  readonly now: Seconds
+}
+
+/** The alarm about a payment on which the rail has no word, once. */
+export interface MarkOverdue {
+  readonly payment: PaymentId
+  /** This call's own mark: only the one that raised the alarm tells of it. */
+  readonly attempt: string
+  readonly now: Seconds
+}
+
 /** Records a refusal or a hold of checks 3 to 9 in the leaf's stream, with its proof consumed. */
 export interface Refuse {
   readonly node: NodeId
@@ -204,6 +221,12 @@ export interface Commands {
   settle: { input: Settle; result: Result<{ payment: PaymentRecord }> }
   release: { input: Release; result: Result<{ payment: PaymentRecord }> }
   markUnknown: { input: MarkUnknown; result: Result<{ payment: PaymentRecord }> }
+  /** `conflict` while somebody else holds it. */
+  lease: { input: Lease; result: Result<{ payment: PaymentRecord }> }
+  markOverdue: {
+    input: MarkOverdue
+    result: Result<{ payment: PaymentRecord; raised: boolean }>
+  }
   refuse: { input: Refuse; result: Result<{ hold?: HoldRecord }> }
   decideHold: { input: DecideHold; result: Result<{ hold: HoldRecord }> }
   setStanding: {

@@ -40,6 +40,10 @@ export const LIMITS = {
   proofKeptSeconds: 60,
   /** A rail call may begin only this long after its submit was recorded. */
   submitStartMs: 5_000,
+  /** One gateway asks a rail about a payment for this long before another may: twice the longest call and more. */
+  leaseSeconds: 30,
+  /** A payment that no rail has a word on for this long needs a person. */
+  overdueMs: 15 * 60 * 1000,
   /** A held payment waits this long for a person. */
   holdSeconds: 15 * 60,
   /** Open holds of one run: past it a hold becomes a refusal, so that nobody is tired into approving. */

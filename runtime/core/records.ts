@@ -164,6 +164,10 @@ export interface PaymentRecord {
   readonly endedAtSeconds?: Seconds
   /** Why it was released. */
   readonly reason?: string
+  /** Which gateway asks the rail about it, and until when nobody else does. */
+  readonly lease?: { readonly holder: string; readonly untilSeconds: Seconds }
+  /** The alarm about a rail that stays silent: raised once, by one attempt. */
+  readonly overdue?: { readonly atSeconds: Seconds; readonly attempt: string }
   /** Keys of the counters that this payment counts in, with their periods. */
   readonly counters: readonly string[]
   readonly checks: readonly CheckResult[]

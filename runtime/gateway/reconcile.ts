@@ -3,8 +3,10 @@
  * payment is asked about before its call could no longer begin, would have been answered, and be visible: until
  * then `absent` proves nothing. Since clocks are stepped, and are set while nobody runs, `absent` is believed only
  * when this process has itself waited that long, and one step longer. Reservations that were never submitted are simply given back.
+ * A payment is leased before the rail is asked, so that of several gateways on one store one asks; what the rail stays
+ * silent about for too long raises an alarm, once.
  */
-import type { PaymentId } from '../core/ids.ts'
+import { freshId, type PaymentId } from '../core/ids.ts'
 import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Rail, RailLookup } from '../core/rail.ts'
@@ -13,6 +15,7 @@ import { type Clock, nowSeconds, type Timers } from '../core/time.ts'
 import type { Alarm } from './gate.ts'
 import { recordOutcome } from './outcome.ts'
 import { repeat, within } from './timers.ts'
+import { unexpected } from './unexpected.ts'
 
 /** All but `everyMs` protect money; shorter ones are for tests that control rail and clock. */
 export interface ReconcileDelays {
@@ -26,6 +29,8 @@ export interface ReconcileDelays {
   readonly clockStepMs: number
   /** A reservation older than this will not be submitted any more. */
   readonly reservedMs: number
+  /** A payment that is still waiting this long after its submit raises an alarm. */
+  readonly overdueMs: number
   /** Between two rounds of `start`. */
   readonly everyMs: number
 }
@@ -47,6 +52,8 @@ export interface Round {
   readonly settled: readonly PaymentId[]
   readonly released: readonly PaymentId[]
   readonly waiting: readonly PaymentId[]
+  /** Of those, the ones whose alarm this round has raised. */
+  readonly overdue: readonly PaymentId[]
 }
 
 export interface Reconciler {
@@ -66,17 +73,18 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
     visibilityMs: deps.rail.truth.visibilitySeconds * 1000,
     clockStepMs: LIMITS.clockStepMs,
     reservedMs: 60_000,
+    overdueMs: LIMITS.overdueMs,
     everyMs: 5_000,
     ...deps.delays,
   }
-  const sinceMs = deps.clock.nowMs()
+  const self = { id: freshId(), sinceMs: deps.clock.nowMs() }
   let end: (() => Promise<void>) | undefined
   return {
-    runOnce: () => round(deps, delays, sinceMs),
+    runOnce: () => round(deps, delays, self),
     start: () => {
       end ??= repeat(
         delays.everyMs,
-        () => round(deps, delays, sinceMs),
+        () => round(deps, delays, self),
         (error) => deps.onError?.(error),
         deps.timers,
       )
@@ -85,43 +93,94 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
   }
 }
 
+/** One reconciler, from its start to its end: whose leases are its own, and how long it has been watching. */
+interface Self {
+  readonly id: string
+  readonly sinceMs: number
+}
+
 /** Each state has its own list, so that old unknowns that nobody can clear hold up no others. */
 async function round(
   deps: ReconcileDeps,
   delays: ReconcileDelays,
-  sinceMs: number,
+  { id: holder, sinceMs }: Self,
 ): Promise<Round> {
   const limit = LIMITS.pageItems
   const list = (state: PaymentRecord['state']) => deps.ledger.payments({ states: [state], limit })
   const nowMs = deps.clock.nowMs()
   const patienceMs = delays.submitStartMs + delays.railMs + delays.visibilityMs
+  const ageMs = ({ submittedAtMs = nowMs }: PaymentRecord) => nowMs - submittedAtMs
   const stale = (await list('reserved')).filter(
     ({ createdAtSeconds }) => nowMs - createdAtSeconds * 1000 > delays.reservedMs,
   )
   const silent = [...(await list('submitted')), ...(await list('unknown'))].filter(
-    ({ submittedAtMs }) => submittedAtMs !== undefined && nowMs - submittedAtMs > patienceMs,
+    (payment) => ageMs(payment) > patienceMs,
   )
   const ends: PaymentRecord[] = []
+  const overdue: PaymentId[] = []
   const faults: unknown[] = []
-  const isProof = ({ submittedAtMs = nowMs }: PaymentRecord) =>
-    nowMs - Math.max(submittedAtMs, sinceMs) > patienceMs + delays.clockStepMs
-  const each = async (payment: PaymentRecord, end: typeof giveBack) => {
+  const each = async (act: () => Promise<void>) => {
     try {
-      ends.push(await end(deps, payment, { railMs: delays.railMs, isProof: isProof(payment) }))
+      await act()
     } catch (error) {
       faults.push(error)
     }
   }
-  for (const payment of stale) await each(payment, giveBack)
-  for (const payment of silent) await each(payment, askRail)
-  if (faults.length > 0) throw faults[0]
-  const inState = (...states: PaymentRecord['state'][]) =>
-    ends.filter(({ state }) => states.includes(state)).map(({ id }) => id)
-  return {
-    settled: inState('settled'),
-    released: inState('released'),
-    waiting: inState('submitted', 'unknown'),
+  for (const payment of stale) await each(async () => void ends.push(await giveBack(deps, payment)))
+  for (const payment of silent) {
+    await each(async () => {
+      if (!(await isLeased(deps, payment, holder))) return
+      const watchedMs = nowMs - Math.max(payment.submittedAtMs ?? nowMs, sinceMs)
+      const isProof = watchedMs > patienceMs + delays.clockStepMs
+      const after = await askRail(deps, payment, { railMs: delays.railMs, isProof })
+      ends.push(after)
+      const isOverdue = isWaiting(after) && ageMs(payment) > delays.overdueMs
+      if (isOverdue && (await raise(deps, payment))) overdue.push(payment.id)
+    })
   }
+  if (faults.length > 0) throw faults[0]
+  const idsOf = (is: (payment: PaymentRecord) => boolean) => ends.filter(is).map(({ id }) => id)
+  return {
+    settled: idsOf(({ state }) => state === 'settled'),
+    released: idsOf(({ state }) => state === 'released'),
+    waiting: idsOf(isWaiting),
+    overdue,
+  }
+}
+
+const isWaiting = ({ state }: PaymentRecord): boolean =>
+  state === 'submitted' || state === 'unknown'
+
+/** False while another gateway asks about this payment: it will write down what it hears. */
+async function isLeased(
+  { ledger, clock }: ReconcileDeps,
+  { id: payment }: PaymentRecord,
+  holder: string,
+): Promise<boolean> {
+  const seconds = LIMITS.leaseSeconds
+  const leased = await ledger.execute('lease', {
+    payment,
+    holder,
+    seconds,
+    now: nowSeconds(clock),
+  })
+  if (!leased.ok && leased.code !== 'conflict') throw unexpected('lease', leased.code)
+  return leased.ok
+}
+
+/** True for the one call that raised the alarm, which is the one that tells of it. */
+async function raise(
+  { ledger, clock, onAlarm }: ReconcileDeps,
+  { id: payment, overdue }: PaymentRecord,
+): Promise<boolean> {
+  if (overdue !== undefined) return false
+  const now = nowSeconds(clock)
+  const marked = await ledger.execute('markOverdue', { payment, attempt: freshId(), now })
+  // A conflict is a payment that has been ended meanwhile.
+  if (!marked.ok && marked.code !== 'conflict') throw unexpected('markOverdue', marked.code)
+  if (!marked.ok || !marked.raised) return false
+  onAlarm?.({ kind: 'overdue', payment })
+  return true
 }
 
 interface Asked {
@@ -133,7 +192,6 @@ interface Asked {
 async function giveBack(
   { ledger, clock }: ReconcileDeps,
   payment: PaymentRecord,
-  _asked: Asked,
 ): Promise<PaymentRecord> {
   const result = await ledger.execute('release', {
     payment: payment.id,

@@ -69,6 +69,9 @@ export const paymentView = z.strictObject({
   reason: z.string().optional(),
   createdAtSeconds: z.number().int(),
   endedAtSeconds: z.number().int().optional(),
+  submittedAtSeconds: z.number().int().optional(),
+  /** When the alarm about a silent rail was raised. */
+  overdueAtSeconds: z.number().int().optional(),
   /** Compact JWS `receipt+jwt`, once settled. */
   receipt: z.string().optional(),
 })
@@ -78,6 +81,11 @@ export const reconcileAnswer = z.strictObject({
   settled: z.array(paymentIdSchema),
   released: z.array(paymentIdSchema),
   waiting: z.array(paymentIdSchema),
+  /** Of those, the ones whose alarm was raised just now. */
+  overdue: z.array(paymentIdSchema),
 })
+
+/** Payments that the rail has no word on, the oldest first. */
+export const alarmsAnswer = z.strictObject({ alarms: z.array(paymentView) })
 
 export const demoAnswer = z.strictObject({ run: z.strictObject({ id: runIdSchema }) })

@@ -3,6 +3,7 @@ import type { Route } from './route.ts'
 import { agentRoutes } from './routes/agents.ts'
 import type { RouteDeps } from './routes/deps.ts'
 import { holdRoutes, standingRoutes } from './routes/operators.ts'
+import { paymentRoutes } from './routes/payments.ts'
 import { runRoutes } from './routes/runs.ts'
 import { auditRoutes, serviceRoutes, sessionRoutes } from './routes/service.ts'
 
@@ -11,6 +12,7 @@ export const routeTable = (deps: RouteDeps): readonly Route[] => [
   ...runRoutes(deps),
   ...agentRoutes(deps),
   ...holdRoutes(deps),
+  ...paymentRoutes(deps),
   ...standingRoutes(deps),
   ...sessionRoutes(deps),
   ...auditRoutes(deps),

@@ -9,11 +9,7 @@ import { type Minor, minor, minus, plus, ZERO } from '../core/money.ts'
 import type { Head, PaymentRecord } from '../core/records.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { counterOf } from './payments.ts'
-import { climb, isOpen, refused } from './rules.ts'
-
-/** Submitted or unknown: the rail may have been called, and its word is awaited. */
-const isAwaited = ({ state }: PaymentRecord): boolean =>
-  state === 'submitted' || state === 'unknown'
+import { climb, isAwaited, isOpen, refused } from './rules.ts'
 
 export function* settle(input: Settle, draft: Draft): Steps<Commands['settle']['result']> {
   const { amount, railReference, now } = input

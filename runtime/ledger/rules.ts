@@ -6,7 +6,7 @@ import type { NodeId } from '../core/ids.ts'
 import type { LedgerRefusal, ProofUse, Refused } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { minus, plus, ZERO } from '../core/money.ts'
-import type { Account, NodeRecord, Standing } from '../core/records.ts'
+import type { Account, NodeRecord, PaymentRecord, Standing } from '../core/records.ts'
 import { later, type Seconds } from '../core/time.ts'
 import { type Draft, type Key, keys, type Steps } from './draft.ts'
 
@@ -21,6 +21,10 @@ export const statuses = (checks: readonly CheckResult[]): CheckResult['status'][
 
 /** A closing or closed node passes money on; live, frozen and revoked ones keep it until they are closed. */
 export const isOpen = ({ state }: Standing): boolean => state !== 'closing' && state !== 'closed'
+
+/** Submitted or unknown: the rail may have been called, and its word is awaited. */
+export const isAwaited = ({ state }: PaymentRecord): boolean =>
+  state === 'submitted' || state === 'unknown'
 
 export const pathKeys = (path: readonly NodeId[]): Key[] => [
   keys.standing('gateway'),

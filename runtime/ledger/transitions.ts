@@ -17,6 +17,7 @@ import { markUnknown, release, settle } from './outcomes.ts'
 import { reserve, submit } from './payments.ts'
 import { createRun, finishRun, note, saveStep } from './runs.ts'
 import { close, setStanding, split } from './tree.ts'
+import { lease, markOverdue } from './waiting.ts'
 
 export type Transitions = {
   readonly [K in CommandName]: (
@@ -33,6 +34,8 @@ export const TRANSITIONS: Transitions = {
   settle,
   release,
   markUnknown,
+  lease,
+  markOverdue,
   refuse,
   decideHold,
   setStanding,

@@ -4,11 +4,14 @@ import { later } from '../../runtime/core/time.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
 import { accepted, aProof, NOW, startChain } from '../support/ledger.ts'
 import { contract } from './contract.ts'
+import { lateContract } from './contract-late.ts'
 
-contract('memory', async () => {
+const open = async () => {
   const ledger = createMemoryLedger({ organisation: 'acme' })
   return { ledger, dispose: () => ledger.close() }
-})
+}
+contract('memory', open)
+lateContract('memory, late', open)
 
 const limits: { seenProofs: number } = LIMITS
 const { seenProofs } = LIMITS

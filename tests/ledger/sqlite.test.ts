@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import { openSqliteLedger } from '../../runtime/ledger/sqlite.ts'
 import { temporaryFolder, withoutThread } from '../support/sqlite.ts'
 import { contract } from './contract.ts'
+import { lateContract } from './contract-late.ts'
 
-contract('sqlite', async () => {
+const open = async () => {
   const folder = await temporaryFolder()
   const path = join(folder.path, 'ledger.db')
   const ledger = await openSqliteLedger({ path, organisation: 'acme', spawn: withoutThread })
@@ -14,4 +15,6 @@ contract('sqlite', async () => {
       await folder.remove()
     },
   }
-})
+}
+contract('sqlite', open)
+lateContract('sqlite, late', open)

@@ -5,7 +5,6 @@
 import { z } from 'zod'
 import { receiptOf } from '../../audit/receipts.ts'
 import { nodeIdSchema, paymentIdSchema, runIdSchema } from '../../core/ids.ts'
-import type { PaymentRecord } from '../../core/records.ts'
 import {
   closedNodeSchema,
   paymentAnswerSchema,
@@ -17,6 +16,7 @@ import {
   searchAnswerSchema,
   searchBody,
 } from '../../core/wire.ts'
+import { viewOfPayment } from '../payment-view.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
 import { paymentView } from '../shapes.ts'
@@ -118,20 +118,3 @@ const paymentRoute = ({ gateway, ledger, signer }: RouteDeps): Route =>
       return ok({ ...viewOfPayment(payment), ...(receipt === undefined ? {} : { receipt }) })
     },
   })
-
-const viewOfPayment = (payment: PaymentRecord): z.input<typeof paymentView> => ({
-  id: payment.id,
-  run: payment.run,
-  node: payment.node,
-  payee: payment.payee,
-  merchant: payment.merchant,
-  lines: [...payment.lines],
-  amount: payment.amount,
-  currency: payment.currency,
-  state: payment.state,
-  ...(payment.settledAmount === undefined ? {} : { settledAmount: payment.settledAmount }),
-  ...(payment.railReference === undefined ? {} : { railReference: payment.railReference }),
-  ...(payment.reason === undefined ? {} : { reason: payment.reason }),
-  createdAtSeconds: payment.createdAtSeconds,
-  ...(payment.endedAtSeconds === undefined ? {} : { endedAtSeconds: payment.endedAtSeconds }),
-})

@@ -34,6 +34,7 @@ const OPERATOR_ROUTES: readonly (readonly [string, string, object?])[] = [
   ['POST', '/login-codes', {}],
   ['POST', '/logout', {}],
   ['POST', '/internal/reconcile', {}],
+  ['GET', '/alarms'],
 ]
 
 const PAGES = ['/', '/runs', '/holds', '/console/main.js', '/console/api.js', '/openapi.json']
