@@ -290,6 +290,7 @@ async function serve(parts: ToServe) {
   const served = await createInterface({
     ...parts,
     operatorToken: parts.secrets.operatorToken.reveal(),
+    namedOperators: config.operators,
     streamTimings: { ...STREAM_TIMINGS, ...overrides.streams },
     payeeNames: new Map(config.payees.map(({ id, name }) => [id, name])),
     publicKeys: [publicKeyOfSigner(signer)],

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { inspect } from 'node:util'
 import { z } from 'zod'
-import { identifierSchema } from './core/ids.ts'
+import { digestSchema, identifierSchema } from './core/ids.ts'
 import { JsonError, parseJson } from './core/json.ts'
 import { jwksSchema, publicJwkSchema } from './core/keys.ts'
 import { LIMITS } from './core/limits.ts'
@@ -49,6 +49,9 @@ export class Secret {
     return '[secret]'
   }
 }
+
+/** Names that records give to operators without one. */
+const NOBODY = new Set(['token', 'session', 'unknown'])
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
@@ -132,6 +135,13 @@ const fileSchema = z.strictObject({
   principals: listOf(
     z.strictObject({ id: identifierSchema, keys: z.array(publicJwkSchema).min(1).max(16) }),
   ),
+  /** People with a token of their own (`headgate keys operator`): what takes two operators takes two of these. */
+  operators: listOf(
+    z.strictObject({
+      id: identifierSchema.refine((id) => !NOBODY.has(id), 'expected the name of a person'),
+      tokenDigest: digestSchema,
+    }),
+  ).default([]),
   payees: listOf(
     z.strictObject({
       id: identifierSchema,
@@ -160,7 +170,11 @@ export type ConfigFile = z.input<typeof fileSchema>
 export type Config = z.infer<typeof fileSchema>
 
 /** The secrets that come from the environment; each as NAME, or as NAME_FILE with the path of a file. */
-const SECRETS = { railKey: 'HEADGATE_RAIL_KEY' } as const
+const SECRETS = {
+  railKey: 'HEADGATE_RAIL_KEY',
+  /** For the command line: a named operator's own, in the place of the data folder's. */
+  operatorToken: 'HEADGATE_OPERATOR_TOKEN',
+} as const
 
 export type SecretName = keyof typeof SECRETS
 
@@ -276,6 +290,10 @@ function crossChecks(config: Config): string[] {
       )
     }
   })
+  const digests = new Set(config.operators.map(({ tokenDigest }) => tokenDigest))
+  if (digests.size < config.operators.length) {
+    problems.push('`operators` is wrong: expected a token of their own for each')
+  }
   const secure = config.gateway.url.startsWith('https:')
   if (config.listen.mode === 'public' && !secure) {
     problems.push('`gateway.url` is wrong: expected https where `listen.mode` is public')

@@ -85,6 +85,9 @@ export class Reference {
         if (paid.state === 'submitted') paid.state = 'unknown'
         return
       }
+      case 'resolve':
+        this.#fail('a payment was resolved, and no person does that here')
+        return
       case 'lease':
       case 'markOverdue':
         return

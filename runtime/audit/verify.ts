@@ -85,6 +85,9 @@ interface Payment {
   readonly payee: string
   readonly quote: string
   overdue?: true
+  /** One operator's word on it, and a second's. */
+  proposed?: Fields
+  resolved?: Fields
   state: 'reserved' | 'submitted' | 'unknown' | 'settled' | 'released'
   settled?: { readonly seq: number; readonly amount: number; readonly data: Fields }
 }
@@ -232,6 +235,15 @@ const standing =
     if (whole(event, 'version') !== stream.states.length) fail(event, 'a version is left out')
   }
 
+/** An end is the rail's word, or exactly what two operators resolved. */
+function decided({ resolved }: Payment, event: Event, amount: number): void {
+  const { type, data } = event
+  if (resolved === undefined && data.evidence === undefined) return
+  const isSame =
+    resolved?.outcome === type && resolved.amount === amount && resolved.evidence === data.evidence
+  if (!isSame) fail(event, `${type} as nobody resolved it`)
+}
+
 /** A root is a planner, a looker has no money, and a leaf has one payee and one quote. */
 function isNode(event: Event): boolean {
   const { parent, kind, payees, quote } = event.data
@@ -297,6 +309,7 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     const paid = payment(stream, event, 'submitted', 'unknown')
     const amount = whole(event, 'amount')
     if (amount > paid.amount) fail(event, 'settled for more than was reserved')
+    decided(paid, event, amount)
     paid.state = 'settled'
     paid.settled = { seq: event.seq, amount, data: event.data }
     stream.move(event, { reserved: -paid.amount, spent: amount, available: paid.amount - amount })
@@ -304,8 +317,23 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
   released(stream, event) {
     const freed = payment(stream, event, 'reserved', 'submitted', 'unknown')
     if (whole(event, 'amount') !== freed.amount) fail(event, 'releases another amount')
+    decided(freed, event, freed.amount)
     freed.state = 'released'
     stream.move(event, { reserved: -freed.amount, available: freed.amount })
+  },
+  proposed(stream, event) {
+    const of = payment(stream, event, 'unknown')
+    if (whole(event, 'amount') > of.amount) fail(event, 'proposes more than was reserved')
+    of.proposed = event.data
+  },
+  resolved(stream, event) {
+    const of = payment(stream, event, 'unknown')
+    const isSame = ['outcome', 'amount', 'evidence'].every(
+      (key) => of.proposed?.[key] === event.data[key],
+    )
+    if (!isSame || of.resolved) fail(event, 'resolves what nobody proposed')
+    if (of.proposed?.by === event.data.by) fail(event, 'one operator proposed and resolved')
+    of.resolved = event.data
   },
   returned(stream, event) {
     if (stream.standing !== 'closing') fail(event, 'returned while not closing')

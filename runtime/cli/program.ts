@@ -11,6 +11,7 @@ import { backupCommand } from './commands/backup.ts'
 import { demoCommand } from './commands/demo.ts'
 import { decideCommand, holdsCommand } from './commands/holds.ts'
 import { keysCommand, mandateCommand } from './commands/keys.ts'
+import { paymentsCommand } from './commands/payments.ts'
 import {
   cancelCommand,
   runCommand,
@@ -49,6 +50,7 @@ export function createProgram(io: Io): Command {
     holdsCommand(io),
     decideCommand(io, 'approve'),
     decideCommand(io, 'refuse'),
+    paymentsCommand(io),
     standingCommand(io, 'freeze'),
     standingCommand(io, 'resume'),
     standingCommand(io, 'revoke'),

@@ -53,6 +53,13 @@ const checks = z.array(z.enum(CHECK_STATUSES)).max(CHECK_NAMES.length)
 /** Versions as read in the same transaction: the gateway's first, then the path's, root first, the node's last. */
 const standings = z.array(count).min(2)
 
+const resolution = z.strictObject({
+  payment: paymentIdSchema,
+  outcome: z.enum(['settled', 'released']),
+  amount: positiveMinorSchema,
+  evidence: digestSchema,
+  by: word,
+})
 const acted = z.strictObject({ by: word, version: count })
 const noted = z.record(
   z.string().regex(/^[A-Za-z0-9_]{1,60}$/),
@@ -107,12 +114,19 @@ export const EVENT_DATA = {
     amount: positiveMinorSchema,
     reference: word,
     receipt: receiptIdSchema,
+    /** Of the resolution by two operators that this carries out; absent: it is the rail's own word. */
+    evidence: digestSchema.optional(),
   }),
   released: z.strictObject({
     payment: paymentIdSchema,
     amount: positiveMinorSchema,
     reason: word,
+    evidence: digestSchema.optional(),
   }),
+  /** One operator's word on an unknown payment; `evidence` is a salted digest of the reference that was given. */
+  proposed: resolution,
+  /** A second operator's, the same in everything but `by`; the money moves in the event after it. */
+  resolved: resolution,
   unknown: z.strictObject({ payment: paymentIdSchema, reason: word }),
   /** The rail has had no word on it for too long; `since` is when it was submitted. */
   overdue: z.strictObject({ payment: paymentIdSchema, since: secondsSchema }),

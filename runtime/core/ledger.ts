@@ -38,6 +38,7 @@ export type LedgerRefusal =
   | 'counter'
   | 'hold_limit'
   | 'stale'
+  | 'same_operator'
 
 export interface Refused {
   readonly ok: false
@@ -147,6 +148,20 @@ export interface MarkOverdue {
   readonly now: Seconds
 }
 
+/** One operator's word on an `unknown` payment: the first proposes, a second who says exactly the same decides. */
+export interface Resolve {
+  readonly payment: PaymentId
+  readonly outcome: 'settled' | 'released'
+  /** Of `settled`: what moved, at most what is reserved. Of `released`: what is reserved. */
+  readonly amount: Minor
+  readonly evidence: string
+  /** A person, not a session: two of one person are one. */
+  readonly by: string
+  /** This call's own mark: sent again it is the same word, not a second one. */
+  readonly attempt: string
+  readonly now: Seconds
+}
+
 /** Records a refusal or a hold of checks 3 to 9 in the leaf's stream, with its proof consumed. */
 export interface Refuse {
   readonly node: NodeId
@@ -227,6 +242,11 @@ export interface Commands {
     input: MarkOverdue
     result: Result<{ payment: PaymentRecord; raised: boolean }>
   }
+  /**
+   * `same_operator` where the first says it again; `stale` where the rail, or somebody, ended it meanwhile. The payment
+   * is still `unknown` after a proposal.
+   */
+  resolve: { input: Resolve; result: Result<{ payment: PaymentRecord }> }
   refuse: { input: Refuse; result: Result<{ hold?: HoldRecord }> }
   decideHold: { input: DecideHold; result: Result<{ hold: HoldRecord }> }
   setStanding: {

@@ -18,6 +18,8 @@ export const LIMITS = {
   quantity: 1_000_000,
   /** Characters of a task in words. */
   taskChars: 8_000,
+  /** Characters of an operator's reference to evidence. */
+  evidenceChars: 500,
   /** Characters of any title that a merchant or planner gives. */
   titleChars: 200,
   /** Characters of a listing's description that are kept; the rest is cut. */

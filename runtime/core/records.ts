@@ -138,6 +138,22 @@ export interface Counter {
   readonly amount: Minor
 }
 
+/** What people say became of a payment that the rail has no word on. It moves money once a second one says the same. */
+export interface Resolution {
+  readonly outcome: 'settled' | 'released'
+  readonly amount: Minor
+  /** A reference to what proves it, in an operator's words; the log has only its salted digest. */
+  readonly evidence: string
+  readonly salt: string
+  readonly by: string
+  readonly atSeconds: Seconds
+  readonly confirmed?: {
+    readonly by: string
+    readonly atSeconds: Seconds
+    readonly attempt: string
+  }
+}
+
 export interface PaymentRecord {
   readonly id: PaymentId
   readonly run: RunId
@@ -168,6 +184,7 @@ export interface PaymentRecord {
   readonly lease?: { readonly holder: string; readonly untilSeconds: Seconds }
   /** The alarm about a rail that stays silent: raised once, by one attempt. */
   readonly overdue?: { readonly atSeconds: Seconds; readonly attempt: string }
+  readonly resolution?: Resolution
   /** Keys of the counters that this payment counts in, with their periods. */
   readonly counters: readonly string[]
   readonly checks: readonly CheckResult[]

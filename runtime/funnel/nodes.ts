@@ -87,6 +87,7 @@ function splitReason(code: LedgerRefusal): string {
     case 'counter':
     case 'hold_limit':
     case 'stale':
+    case 'same_operator':
       throw new Fault('internal', `a split was refused: ${code}`)
     case 'insufficient':
     case 'node_limit':

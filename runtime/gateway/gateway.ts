@@ -19,6 +19,9 @@ import {
   type DecidedHold,
   decideHold,
   type HoldDecision,
+  type ResolutionWord,
+  type ResolvedPayment,
+  resolvePayment,
   type StandingResult,
   setStanding,
 } from './operate.ts'
@@ -56,6 +59,8 @@ export interface Gateway {
   close(node: NodeId, by: string): Promise<ClosedNode>
   approve(decision: HoldDecision): Promise<DecidedHold>
   refuse(decision: HoldDecision): Promise<DecidedHold>
+  /** One operator’s word on an unknown payment; a second one’s, exactly the same, moves the money. */
+  resolve(word: ResolutionWord): Promise<ResolvedPayment>
 
   /** Closes what expired, was revoked or cancelled; call it every few seconds. */
   sweep(): Promise<Swept>
@@ -94,6 +99,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     close: (node, by) => throwing(gate, () => closeByOperator(gate, node, by)),
     approve: (of) => throwing(gate, () => decideHold(gate, { ...of, decision: 'approved' })),
     refuse: (of) => throwing(gate, () => decideHold(gate, { ...of, decision: 'refused' })),
+    resolve: (word) => throwing(gate, () => resolvePayment(gate, word)),
     sweep: () => throwing(gate, () => sweep(gate)),
     flushCounts: () => throwing(gate, () => gate.counts.flush(gate.ledger, nowSeconds(gate.clock))),
     pendingCounts: () => new Map(gate.counts.pending),

@@ -1,9 +1,16 @@
 /** What operators and principals do to runs, nodes and holds. Each act is a ledger command with the actor's name on it. */
 import { z } from 'zod'
 import { Rejected } from '../core/errors.ts'
-import { type HoldId, identifierSchema, type NodeId, type RunId, runIdSchema } from '../core/ids.ts'
+import {
+  freshId,
+  type HoldId,
+  identifierSchema,
+  type NodeId,
+  type RunId,
+  runIdSchema,
+} from '../core/ids.ts'
 import { parseJws } from '../core/jws.ts'
-import type { Commands, DecideHold, Result } from '../core/ledger.ts'
+import type { Commands, DecideHold, Resolve, Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { HoldRecord, NodeRecord, RunRecord, StandingState } from '../core/records.ts'
 import { later, nowSeconds, secondsSchema } from '../core/time.ts'
@@ -94,6 +101,15 @@ export async function decideHold(
     if (card === undefined || !asksAbout(hold, card, now)) return { ok: false, code: 'stale' }
   }
   return gate.ledger.execute('decideHold', { ...answer, now })
+}
+
+export type ResolutionWord = Omit<Resolve, 'now' | 'attempt'>
+export type ResolvedPayment = Commands['resolve']['result']
+
+/** The rail's word is not asked for here: whichever comes first, a second operator's or the rail's, stands. */
+export function resolvePayment(gate: Gate, word: ResolutionWord): Promise<ResolvedPayment> {
+  const { ledger, clock } = gate
+  return ledger.execute('resolve', { ...word, attempt: freshId(), now: nowSeconds(clock) })
 }
 
 export type HoldDecision = Pick<DecideHold, 'digest' | 'by'> & { readonly hold: HoldId }

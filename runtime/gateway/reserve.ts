@@ -88,6 +88,7 @@ function reservedOf(
     case 'fan_out':
     case 'proofs_full':
     case 'hold_limit':
+    case 'same_operator':
       throw unexpected('reserve', result.code)
   }
 }

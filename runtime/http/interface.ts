@@ -9,7 +9,7 @@ import type { TokenPool } from '../tokens/pool.ts'
 import { createFeeds } from './feed.ts'
 import { allowedHosts } from './hosts.ts'
 import { createMetrics } from './metrics.ts'
-import { createOperators, type LoginCode } from './operators.ts'
+import { createOperators, type LoginCode, type NamedOperator } from './operators.ts'
 import { createReadiness } from './readiness.ts'
 import type { Route } from './route.ts'
 import type { RouteDeps } from './routes/deps.ts'
@@ -36,6 +36,7 @@ export interface InterfaceOptions
   readonly rail: Rail
   readonly engine: TokenEngine & Partial<Pick<TokenPool, 'stats'>>
   readonly operatorToken: string
+  readonly namedOperators: readonly NamedOperator[]
   readonly streamTimings: StreamTimings
   readonly payeeNames: ReadonlyMap<string, string>
 }
@@ -60,7 +61,11 @@ export interface HttpInterface {
 
 export async function createInterface(options: InterfaceOptions): Promise<HttpInterface> {
   const { ledger, clock, rail, payeeNames } = options
-  const operators = createOperators({ token: options.operatorToken, clock })
+  const operators = createOperators({
+    token: options.operatorToken,
+    named: options.namedOperators,
+    clock,
+  })
   const feeds = createFeeds(ledger)
   const streams = createStreams({ feeds, clock, timings: options.streamTimings })
   const payeeName = (payee: string) => payeeNames.get(payee) ?? payee
@@ -99,7 +104,7 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
   return {
     app,
     routes,
-    newLoginCode: operators.newLoginCode,
+    newLoginCode: () => operators.newLoginCode(),
     listen: async ({ host, port, local, moreHosts }) => {
       const address = new URL(await app.listen({ host, port }))
       const bound = Number(address.port)

@@ -1,10 +1,11 @@
 /**
- * Who is an operator: the bearer of the operator token, or of a session that a one-time login code opened. The
+ * Who is an operator: the bearer of the operator token or of a named operator's own, or of a session that a one-time
+ * login code opened, which is whose the code was. The
  * server keeps only hashes of secrets, compares them in constant time, and gives a page nothing but an opaque
  * cookie. An agent's credential is never one of these.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { sha256 } from '../core/ids.ts'
+import { type Digest, sha256 } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Clock, later, nowSeconds, type Seconds } from '../core/time.ts'
 
@@ -12,6 +13,8 @@ import { type Clock, later, nowSeconds, type Seconds } from '../core/time.ts'
 export interface Operator {
   readonly kind: 'token' | 'session'
   readonly name: string
+  /** Which person: absent where the token is the data folder's, because that says only that somebody may read it. */
+  readonly person?: string
   /** False once the session has ended; asked again at each heartbeat of a stream. */
   isStillIn(): boolean
 }
@@ -21,15 +24,28 @@ export interface LoginCode {
   readonly expiresAtSeconds: Seconds
 }
 
+/** A person with a token of their own, of which only the digest is known here. */
+export interface NamedOperator {
+  readonly id: string
+  /** SHA-256 of the token, base64url. */
+  readonly tokenDigest: Digest
+}
+
+interface Code {
+  readonly expiresAtSeconds: Seconds
+  readonly person?: string
+}
+
 interface Session {
   readonly name: string
+  readonly person?: string
   readonly startedAtSeconds: Seconds
   seenAtSeconds: Seconds
 }
 
 export interface Operators {
-  /** A fresh code, good for one login. */
-  newLoginCode(): LoginCode
+  /** A fresh code, good for one login, as the person if one is named. */
+  newLoginCode(person?: string): LoginCode
   /**
    * Spends a code. The secret is for the cookie; `throttled` for a wrong code when too many were wrong lately. A right
    * one always opens: 60 random bits are beyond guessing, and whoever could shut the door for others by
@@ -62,18 +78,24 @@ function randomCode(): string {
 const normalCode = (text: string): string =>
   text.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
 
-export function createOperators(options: { token: string; clock: Clock }): Operators {
-  const { token, clock } = options
-  const codes = new Map<string, Seconds>()
+function dropOldest(map: Map<string, unknown>, most: number): void {
+  for (const key of map.keys()) {
+    if (map.size < most) return
+    map.delete(key)
+  }
+}
+
+const byPerson = (person: string | undefined) => (person === undefined ? {} : { person })
+
+export function createOperators(options: {
+  token: string
+  named?: readonly NamedOperator[]
+  clock: Clock
+}): Operators {
+  const { token, named = [], clock } = options
+  const codes = new Map<string, Code>()
   const sessions = new Map<string, Session>()
   let wrong: Seconds[] = []
-
-  const dropOldest = (map: Map<string, unknown>, most: number) => {
-    for (const key of map.keys()) {
-      if (map.size < most) return
-      map.delete(key)
-    }
-  }
 
   const live = (key: string): Session | undefined => {
     const session = sessions.get(key)
@@ -90,26 +112,29 @@ export function createOperators(options: { token: string; clock: Clock }): Opera
   const asOperator = (key: string, session: Session): Operator => ({
     kind: 'session',
     name: session.name,
+    ...byPerson(session.person),
     isStillIn: () => live(key) !== undefined,
   })
 
   return {
-    newLoginCode: () => {
+    newLoginCode: (person) => {
       const now = nowSeconds(clock)
-      for (const [key, expires] of codes) if (expires < now) codes.delete(key)
+      for (const [key, { expiresAtSeconds }] of codes) {
+        if (expiresAtSeconds < now) codes.delete(key)
+      }
       dropOldest(codes, OPEN_CODES)
       const code = randomCode()
       const expiresAtSeconds = later(now, LIMITS.loginCodeSeconds)
-      codes.set(sha256(normalCode(code)), expiresAtSeconds)
+      codes.set(sha256(normalCode(code)), { expiresAtSeconds, ...byPerson(person) })
       return { code, expiresAtSeconds }
     },
     login: (code) => {
       const now = nowSeconds(clock)
       wrong = wrong.filter((at) => at + 60 > now)
       const key = sha256(normalCode(code))
-      const expires = codes.get(key)
+      const spent = codes.get(key)
       codes.delete(key)
-      if (expires === undefined || expires < now) {
+      if (spent === undefined || spent.expiresAtSeconds < now) {
         if (wrong.length >= WRONG_PER_MINUTE) return 'throttled'
         wrong.push(now)
         return 'no'
@@ -117,8 +142,10 @@ export function createOperators(options: { token: string; clock: Clock }): Opera
       dropOldest(sessions, SESSIONS)
       const secret = randomBytes(32).toString('base64url')
       const sessionKey = sha256(secret)
+      const id = `session:${randomBytes(6).toString('base64url')}`
       const session: Session = {
-        name: `session:${randomBytes(6).toString('base64url')}`,
+        name: spent.person === undefined ? id : `${spent.person}:${id}`,
+        ...byPerson(spent.person),
         startedAtSeconds: now,
         seenAtSeconds: now,
       }
@@ -128,10 +155,14 @@ export function createOperators(options: { token: string; clock: Clock }): Opera
     logout: (secret) => {
       sessions.delete(sha256(secret))
     },
-    byToken: (given) =>
-      sameSecret(given, token)
-        ? { kind: 'token', name: 'token', isStillIn: () => true }
-        : undefined,
+    byToken: (given) => {
+      const kind = 'token' as const
+      const isStillIn = () => true
+      if (sameSecret(given, token)) return { kind, name: 'token', isStillIn }
+      const digest = sha256(given)
+      const found = named.find(({ tokenDigest }) => sameSecret(tokenDigest, digest))
+      return found && { kind, name: found.id, person: found.id, isStillIn }
+    },
     byCookie: (secret) => {
       const key = sha256(secret)
       const session = live(key)

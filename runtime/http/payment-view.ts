@@ -1,9 +1,11 @@
 /** A payment's record as operators, and planners above it, read it. */
 import type { z } from 'zod'
-import type { PaymentRecord } from '../core/records.ts'
+import type { PaymentRecord, Resolution } from '../core/records.ts'
 import type { paymentView } from './shapes.ts'
 
-export const viewOfPayment = (payment: PaymentRecord): z.input<typeof paymentView> => ({
+type View = z.input<typeof paymentView>
+
+export const viewOfPayment = (payment: PaymentRecord): View => ({
   id: payment.id,
   run: payment.run,
   node: payment.node,
@@ -22,4 +24,15 @@ export const viewOfPayment = (payment: PaymentRecord): z.input<typeof paymentVie
     ? {}
     : { submittedAtSeconds: Math.floor(payment.submittedAtMs / 1000) }),
   ...(payment.overdue === undefined ? {} : { overdueAtSeconds: payment.overdue.atSeconds }),
+})
+
+/** With what operators have said of it, in their own words. */
+export const operatorsView = (payment: PaymentRecord): View => ({
+  ...viewOfPayment(payment),
+  ...(payment.resolution === undefined ? {} : { resolution: viewOf(payment.resolution) }),
+})
+
+const viewOf = ({ salt: _salt, confirmed, ...said }: Resolution): View['resolution'] => ({
+  ...said,
+  ...(confirmed === undefined ? {} : { confirmedBy: confirmed.by }),
 })

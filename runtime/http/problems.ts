@@ -29,9 +29,17 @@ export const PROBLEMS = {
     title: 'the Host header names no address of this gateway; `listen.hosts` lists more',
   },
   cross_site: { status: 403, title: 'expected a request from a page of this gateway itself' },
+  unnamed: {
+    status: 403,
+    title: 'expected an operator by name: one of `operators`, with a token of their own',
+  },
   method_not_allowed: { status: 405, title: 'this address does not take this method' },
   not_acceptable: { status: 406, title: 'this address has no answer of the accepted types' },
   closed: { status: 409, title: 'the run or the node is closing or closed' },
+  same_operator: {
+    status: 409,
+    title: 'you have said this before; another operator must say exactly the same',
+  },
   too_large: { status: 413, title: 'the request is larger than the documented limit' },
   unsupported_media_type: { status: 415, title: 'expected application/json without an encoding' },
   refused: { status: 422, title: 'the ledger refuses this' },
@@ -132,6 +140,8 @@ function ledgerProblem(code: LedgerRefusal): ProblemCode {
     case 'counter':
     case 'hold_limit':
       return 'refused'
+    case 'same_operator':
+      return 'same_operator'
     case 'proofs_full':
       return 'unavailable'
   }

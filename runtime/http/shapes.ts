@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { nodeIdSchema, paymentIdSchema, runIdSchema } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
-import { currencySchema, minorSchema } from '../core/money.ts'
+import { currencySchema, minorSchema, positiveMinorSchema } from '../core/money.ts'
 import { PAYMENT_STATES, RUN_STATES, STANDING_STATES } from '../core/records.ts'
 import { holdViewSchema, runViewSchema } from '../core/wire.ts'
 
@@ -53,6 +53,13 @@ export const healthAnswer = z.strictObject({
   failing: z.array(z.string()).optional(),
 })
 
+/** An operator's word on an unknown payment. Of `released` the amount is the whole; `evidence` refers to what proves it. */
+export const resolveBody = z.strictObject({
+  outcome: z.enum(['settled', 'released']),
+  amount: positiveMinorSchema,
+  evidence: z.string().min(1).max(LIMITS.evidenceChars),
+})
+
 /** One payment as operators read it. */
 export const paymentView = z.strictObject({
   id: paymentIdSchema,
@@ -74,6 +81,15 @@ export const paymentView = z.strictObject({
   overdueAtSeconds: z.number().int().optional(),
   /** Compact JWS `receipt+jwt`, once settled. */
   receipt: z.string().optional(),
+  /** For operators: what one of them says became of it, and who said the same. */
+  resolution: z
+    .strictObject({
+      ...resolveBody.shape,
+      by: z.string(),
+      atSeconds: z.number().int(),
+      confirmedBy: z.string().optional(),
+    })
+    .optional(),
 })
 
 /** One round of asking the rail: ids of the payments that it ended, and of those that it has no word on. */

@@ -3,10 +3,11 @@
  * closing climbs to the nearest open ancestor. A full settlement touches the leaf and its payment, nothing else.
  */
 import { eventReason, eventWord } from '../core/events.ts'
-import { receiptIdOf } from '../core/ids.ts'
+import { type Digest, receiptIdOf } from '../core/ids.ts'
 import type { Commands, MarkUnknown, Release, Settle } from '../core/ledger.ts'
 import { type Minor, minor, minus, plus, ZERO } from '../core/money.ts'
-import type { Head, PaymentRecord } from '../core/records.ts'
+import type { PaymentRecord } from '../core/records.ts'
+import type { Seconds } from '../core/time.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { counterOf } from './payments.ts'
 import { climb, isAwaited, isOpen, refused } from './rules.ts'
@@ -22,6 +23,20 @@ export function* settle(input: Settle, draft: Draft): Steps<Commands['settle']['
   }
   const isPossible = isAwaited(payment) && amount > 0 && amount <= payment.amount
   if (!isPossible) return refused('conflict')
+  const settled = yield* settleAs(draft, payment, { amount, railReference, now })
+  return { ok: true, payment: settled }
+}
+
+/** Of an end that two operators have decided: the salted digest of their evidence. */
+type ByPeople = { readonly evidence?: Digest }
+
+/** Moves the money of a payment whose word is awaited; whoever calls this has judged whose word it is. */
+export function* settleAs(
+  draft: Draft,
+  payment: PaymentRecord,
+  end: { amount: Minor; railReference: string; now: Seconds } & ByPeople,
+): Steps<PaymentRecord> {
+  const { amount, railReference, now, evidence } = end
   const rest = minus(payment.amount, amount)
   yield [keys.account(payment.node), ...(rest > 0 ? payment.counters.map(keys.counter) : [])]
   const { available, reserved, spent } = draft.need(keys.account(payment.node))
@@ -35,6 +50,7 @@ export function* settle(input: Settle, draft: Draft): Steps<Commands['settle']['
     amount,
     reference: eventWord(railReference),
     receipt: receiptIdOf(payment.id),
+    ...(evidence === undefined ? {} : { evidence }),
   })
   if (rest > 0) uncount(draft, payment, { count: 0, amount: rest })
   const settled: PaymentRecord = {
@@ -47,7 +63,7 @@ export function* settle(input: Settle, draft: Draft): Steps<Commands['settle']['
   }
   draft.put(keys.payment(payment.id), settled)
   if (rest > 0) yield* passOn(draft, payment)
-  return { ok: true, payment: settled }
+  return settled
 }
 
 export function* release(input: Release, draft: Draft): Steps<Commands['release']['result']> {
@@ -59,11 +75,29 @@ export function* release(input: Release, draft: Draft): Steps<Commands['release'
   if (!isFrom) return refused('conflict')
   if (payment.state === 'released') return { ok: true, payment }
   if (payment.state === 'settled') return refused('conflict')
+  return { ok: true, payment: yield* releaseAs(draft, payment, { reason, now }) }
+}
+
+/** Gives the money and the quote back; whoever calls this has judged whose word it is. */
+export function* releaseAs(
+  draft: Draft,
+  payment: PaymentRecord,
+  end: { reason: string; now: Seconds } & ByPeople,
+): Steps<PaymentRecord> {
+  const { id, node, amount } = payment
+  const { reason, now, evidence } = end
   const claim = keys.claim(payment.merchant, payment.quoteJti)
-  yield [keys.account(payment.node), claim, ...payment.counters.map(keys.counter)]
-  const endHead = giveBack(draft, payment, reason)
-  if (draft.get(claim) === payment.id) draft.remove(claim)
-  uncount(draft, payment, { count: 1, amount: payment.amount })
+  yield [keys.account(node), claim, ...payment.counters.map(keys.counter)]
+  const { available, reserved } = draft.need(keys.account(node))
+  draft.move(node, { reserved: minus(reserved, amount), available: plus(available, amount) })
+  const endHead = draft.append(node, 'released', {
+    payment: id,
+    amount,
+    reason: eventReason(reason),
+    ...(evidence === undefined ? {} : { evidence }),
+  })
+  if (draft.get(claim) === id) draft.remove(claim)
+  uncount(draft, payment, { count: 1, amount })
   const released: PaymentRecord = {
     ...payment,
     state: 'released',
@@ -71,15 +105,9 @@ export function* release(input: Release, draft: Draft): Steps<Commands['release'
     endHead,
     endedAtSeconds: now,
   }
-  draft.put(keys.payment(payment.id), released)
+  draft.put(keys.payment(id), released)
   yield* passOn(draft, payment)
-  return { ok: true, payment: released }
-}
-
-function giveBack(draft: Draft, { id, node, amount }: PaymentRecord, reason: string): Head {
-  const { available, reserved } = draft.need(keys.account(node))
-  draft.move(node, { reserved: minus(reserved, amount), available: plus(available, amount) })
-  return draft.append(node, 'released', { payment: id, amount, reason: eventReason(reason) })
+  return released
 }
 
 /** In the periods where it was counted, whatever period it is now. */
@@ -98,6 +126,7 @@ function uncount(
   }
 }
 
+/** Sends what came free at a node that is closing or closed up to the nearest open ancestor. */
 function* passOn(draft: Draft, payment: PaymentRecord): Steps<void> {
   yield [keys.standing(payment.node)]
   if (isOpen(draft.standing(payment.node))) return

@@ -15,6 +15,7 @@ import { Draft, type Load, runSteps, type Steps } from './draft.ts'
 import { decideHold, refuse } from './holds.ts'
 import { markUnknown, release, settle } from './outcomes.ts'
 import { reserve, submit } from './payments.ts'
+import { resolve } from './resolve.ts'
 import { createRun, finishRun, note, saveStep } from './runs.ts'
 import { close, setStanding, split } from './tree.ts'
 import { lease, markOverdue } from './waiting.ts'
@@ -36,6 +37,7 @@ export const TRANSITIONS: Transitions = {
   markUnknown,
   lease,
   markOverdue,
+  resolve,
   refuse,
   decideHold,
   setStanding,

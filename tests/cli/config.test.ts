@@ -11,6 +11,7 @@ import {
   readEnvironment,
   Secret,
 } from '../../runtime/config.ts'
+import { sha256 } from '../../runtime/core/ids.ts'
 import { newKey, publicJwk } from '../http/gateway.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'config-'))
@@ -78,6 +79,16 @@ describe('the configuration', () => {
     ['store.emulatorHost', { store: { ...firestore, emulatorHost: 'example.com:8080' } }],
     ['store.emulatorHost', { store: { ...firestore, emulatorHost: '127.0.0.1.example.com:80' } }],
     ['oneInstance', { store: { ...firestore, oneInstance: true } }],
+    ['operators[0].id', { operators: [{ id: 'token', tokenDigest: sha256('a') }] }],
+    ['operators[0].tokenDigest', { operators: [{ id: 'asha', tokenDigest: 'a token' }] }],
+    [
+      'operators',
+      { operators: ['asha', 'bela'].map((id) => ({ id, tokenDigest: sha256('one') })) },
+    ],
+    [
+      'operators',
+      { operators: ['one', 'two'].map((of) => ({ id: 'asha', tokenDigest: sha256(of) })) },
+    ],
     ['nonsense', { nonsense: true }],
     ['kye', { gateway: { ...good().gateway, kye: 1 } }],
   ])('names the field %s', (field, change) => {

@@ -1,13 +1,17 @@
 /** What every store must hold to of a payment's later life: silence, resolution, money that comes back. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { exportLog } from '../../runtime/audit/export.ts'
+import { verifyExport } from '../../runtime/audit/verify.ts'
 import { parseEvent } from '../../runtime/core/events.ts'
-import type { NodeId } from '../../runtime/core/ids.ts'
-import type { Ledger } from '../../runtime/core/ledger.ts'
+import { freshId, type NodeId, sha256 } from '../../runtime/core/ids.ts'
+import type { Ledger, Resolve } from '../../runtime/core/ledger.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
-import { minor } from '../../runtime/core/money.ts'
+import { type Minor, minor } from '../../runtime/core/money.ts'
 import type { PaymentRecord } from '../../runtime/core/records.ts'
 import { later } from '../../runtime/core/time.ts'
-import { accepted, aReserve, NOW, paySubmitted, startChain } from '../support/ledger.ts'
+import { closeSubtree } from '../../runtime/ledger/closing.ts'
+import { collect } from '../audit/log.ts'
+import { accepted, aReserve, fixedClock, NOW, paySubmitted, startChain } from '../support/ledger.ts'
 import type { Opened } from './contract.ts'
 
 export function lateContract(name: string, open: () => Promise<Opened>): void {
@@ -20,7 +24,11 @@ export function lateContract(name: string, open: () => Promise<Opened>): void {
       ledger = opened.ledger
       dispose = opened.dispose
     })
-    afterEach(() => dispose())
+    // Whatever a test has done: the log replays to the balances that it states.
+    afterEach(async () => {
+      expect(verifyExport(await collect(exportLog(ledger))).broken).toBeUndefined()
+      await dispose()
+    })
 
     const stored = async (payment: PaymentRecord): Promise<PaymentRecord> => {
       const found = await ledger.payment(payment.id)
@@ -125,6 +133,151 @@ export function lateContract(name: string, open: () => Promise<Opened>): void {
         const { leaf } = await startChain(ledger, { jti })
         return paySubmitted(ledger, leaf)
       }
+    })
+
+    describe('resolve', () => {
+      const settledWord = {
+        outcome: 'settled',
+        amount: minor(700),
+        evidence: 'statement 4, line 7',
+      } as const
+      const resolve = (payment: PaymentRecord, by: string, more: Partial<Resolve> = {}) =>
+        ledger.execute('resolve', {
+          payment: payment.id,
+          ...settledWord,
+          by,
+          attempt: freshId(),
+          now: later(NOW, 60),
+          ...more,
+        })
+
+      it('moves nothing on one operator’s word, and once on a second’s that is the same', async () => {
+        const { payment, leaf } = await unknownPayment()
+        const before = await ledger.account(leaf.id)
+        const first = accepted(await resolve(payment, 'asha')).payment
+        expect(first.state).toBe('unknown')
+        expect(await ledger.account(leaf.id)).toEqual({ ...before, head: expect.anything() })
+        const { payment: done } = accepted(await resolve(payment, 'bela'))
+        expect(done).toMatchObject({ state: 'settled', settledAmount: 700 })
+        const after = { available: 300, reserved: 0, spent: 700 }
+        expect(await ledger.account(leaf.id)).toMatchObject(after)
+        expect(await resolve(payment, 'cara')).toMatchObject({ code: 'stale' })
+        expect(await ledger.account(leaf.id)).toMatchObject(after)
+      })
+
+      it('gives everything back where both say that nothing moved', async () => {
+        const { payment, leaf } = await unknownPayment()
+        const word = { outcome: 'released', amount: payment.amount } as const
+        accepted(await resolve(payment, 'asha', word))
+        const { payment: done } = accepted(await resolve(payment, 'bela', word))
+        expect(done).toMatchObject({ state: 'released', reason: 'resolved' })
+        expect(await ledger.account(leaf.id)).toMatchObject({ available: 1_000, reserved: 0 })
+      })
+
+      it('is two operators’: the same one twice is refused, the same call sent again is not', async () => {
+        const { payment } = await unknownPayment()
+        accepted(await resolve(payment, 'asha', { attempt: 'a' }))
+        expect(await resolve(payment, 'asha')).toEqual({ ok: false, code: 'same_operator' })
+        expect(accepted(await resolve(payment, 'asha', { attempt: 'a' })).payment.state).toBe(
+          'unknown',
+        )
+        accepted(await resolve(payment, 'bela', { attempt: 'b' }))
+        expect(accepted(await resolve(payment, 'bela', { attempt: 'b' })).payment.state).toBe(
+          'settled',
+        )
+      })
+
+      it('needs a new second for every change of what was said', async () => {
+        const changes: Partial<Resolve>[] = [
+          { amount: minor(701) },
+          { evidence: 'statement 4, line 8' },
+          { outcome: 'released', amount: minor(1_000) },
+        ]
+        const { payment, leaf } = await unknownPayment()
+        accepted(await resolve(payment, 'asha'))
+        for (const [i, change] of changes.entries()) {
+          const said = accepted(await resolve(payment, i % 2 ? 'asha' : 'bela', change)).payment
+          expect(said.state).toBe('unknown')
+        }
+        // Nobody stands by the first word any more.
+        expect(accepted(await resolve(payment, 'cara')).payment.state).toBe('unknown')
+        expect(await ledger.account(leaf.id)).toMatchObject({ reserved: 1_000, spent: 0 })
+      })
+
+      it('yields to the rail’s own word, whichever it is', async () => {
+        for (const word of ['settle', 'release'] as const) {
+          const { leaf } = await startChain(ledger, { jti: word })
+          const payment = await paySubmitted(ledger, leaf)
+          await ledger.execute('markUnknown', { payment: payment.id, reason: 'late', now: NOW })
+          accepted(await resolve(payment, 'asha'))
+          await (word === 'settle'
+            ? ledger.execute('settle', {
+                payment: payment.id,
+                amount: minor(1_000),
+                railReference: 'r',
+                now: NOW,
+              })
+            : ledger.execute('release', {
+                payment: payment.id,
+                from: 'submitted',
+                reason: 'absent',
+                now: NOW,
+              }))
+          const before = await ledger.account(leaf.id)
+          expect(await resolve(payment, 'bela')).toEqual({ ok: false, code: 'stale' })
+          expect(await ledger.account(leaf.id)).toEqual(before)
+        }
+      })
+
+      it('is of unknown payments only, and of no more than is reserved', async () => {
+        const { leaf } = await startChain(ledger, { jti: 'other' })
+        const submitted = await paySubmitted(ledger, leaf)
+        expect(await resolve(submitted, 'asha')).toEqual({ ok: false, code: 'conflict' })
+        expect(await resolve({ ...submitted, id: 'pay_none' }, 'asha')).toMatchObject({
+          code: 'not_found',
+        })
+        const { payment } = await unknownPayment()
+        for (const amount of [0, 1_001]) {
+          const over = { amount: amount as Minor }
+          expect(await resolve(payment, 'asha', over)).toEqual({ ok: false, code: 'insufficient' })
+        }
+        const part = { outcome: 'released', amount: minor(999) } as const
+        expect(await resolve(payment, 'asha', part)).toEqual({ ok: false, code: 'conflict' })
+        accepted(await resolve(payment, 'asha', { amount: minor(1_000) }))
+      })
+
+      it('ends once, however many say the same at once', async () => {
+        const { payment, leaf } = await unknownPayment()
+        const all = await Promise.all(['a', 'b', 'c', 'd'].map((by) => resolve(payment, by)))
+        expect(all.map((said) => (said.ok ? said.payment.state : said.code)).sort()).toEqual([
+          'settled',
+          'stale',
+          'stale',
+          'unknown',
+        ])
+        expect(await ledger.account(leaf.id)).toMatchObject({ spent: 700, available: 300 })
+      })
+
+      it('lets what comes free climb where the node is closing, as the rail’s word does', async () => {
+        const { payment, leaf, planner } = await unknownPayment()
+        await closeSubtree(ledger, leaf.id, 'op', fixedClock)
+        accepted(await resolve(payment, 'asha'))
+        accepted(await resolve(payment, 'bela'))
+        expect(await ledger.account(leaf.id)).toMatchObject({ ceiling: 700, available: 0 })
+        expect(await ledger.account(planner.id)).toMatchObject({ available: 9_300, allotted: 700 })
+      })
+
+      it('writes no word of the evidence into the log, and not its plain digest either', async () => {
+        const { payment, leaf } = await unknownPayment()
+        accepted(await resolve(payment, 'asha', { evidence: 'asha-42' }))
+        accepted(await resolve(payment, 'bela', { evidence: 'asha-42' }))
+        const log = JSON.stringify(await events(leaf.id))
+        expect(log).not.toContain('asha-42')
+        expect(log).not.toContain(sha256('asha-42'))
+        const said = (await events(leaf.id)).filter(({ type }) => /proposed|resolved/.test(type))
+        const [one, two] = said.map(({ data }) => data)
+        expect(two).toEqual({ ...one, by: 'bela' })
+      })
     })
   })
 }

@@ -54,10 +54,10 @@ export const serverFileSchema = z.strictObject({
   pid: z.number().int(),
 })
 
-/** The gateway that the options name, and the operator token from its data folder. */
+/** The gateway that the options name, and the operator’s own token, or the one of its data folder. */
 export function apiOf(io: Io, options: ServerOptions): Api {
   const data = dataPath(io, options.data)
-  const token: Secret = readOperatorToken(data)
+  const token: Secret = io.environment.secrets.operatorToken ?? readOperatorToken(data)
   return createApi({ url: options.url ?? io.environment.url ?? localUrl(data), token })
 }
 

@@ -1,5 +1,5 @@
 /** `keys new` and `mandate sign`: what a principal does on their own device. Neither needs a gateway. */
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import {
   closeSync,
   existsSync,
@@ -12,7 +12,7 @@ import {
 import { Command, Option } from 'commander'
 import { z } from 'zod'
 import { issueSentences } from '../../config.ts'
-import { freshId } from '../../core/ids.ts'
+import { freshId, sha256 } from '../../core/ids.ts'
 import { parseJson } from '../../core/json.ts'
 import { signJws } from '../../core/jws.ts'
 import {
@@ -64,7 +64,23 @@ export function keysCommand(io: Io): Command {
   return new Command('keys')
     .description('make and replace keys')
     .addCommand(create)
+    .addCommand(operatorCommand(io))
     .addCommand(rotateCommand(io))
+}
+
+function operatorCommand(io: Io): Command {
+  return command({
+    name: 'operator',
+    summary: 'make a named operator’s own token: it goes to a file, its digest to stdout',
+    examples: ['headgate keys operator --out asha.token'],
+  })
+    .requiredOption('--out <file>', 'where the token is written; never over another file')
+    .action((options: { out: string; json?: boolean }) => {
+      const token = randomBytes(32).toString('base64url')
+      writePrivateText(options.out, token)
+      const tokenDigest = sha256(token)
+      emit(io, options, { tokenDigest }, () => `${tokenDigest}\n`)
+    })
 }
 
 function newKey(io: Io, options: NewKeyOptions): void {
@@ -91,7 +107,10 @@ function newP256Jwk(): PrivateJwk {
 }
 
 /** Writes a file that only its owner can read; an existing file is never touched. */
-export function writePrivateFile(path: string, value: unknown): void {
+export const writePrivateFile = (path: string, value: unknown): void =>
+  writePrivateText(path, JSON.stringify(value))
+
+function writePrivateText(path: string, text: string): void {
   let fd: number
   try {
     fd = openSync(path, 'wx', 0o600)
@@ -101,7 +120,7 @@ export function writePrivateFile(path: string, value: unknown): void {
     })
   }
   fchmodSync(fd, 0o600)
-  writeSync(fd, `${JSON.stringify(value)}\n`)
+  writeSync(fd, `${text}\n`)
   closeSync(fd)
 }
 

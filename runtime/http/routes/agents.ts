@@ -16,7 +16,7 @@ import {
   searchAnswerSchema,
   searchBody,
 } from '../../core/wire.ts'
-import { viewOfPayment } from '../payment-view.ts'
+import { operatorsView, viewOfPayment } from '../payment-view.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
 import { paymentView } from '../shapes.ts'
@@ -115,6 +115,7 @@ const paymentRoute = ({ gateway, ledger, signer }: RouteDeps): Route =>
       if (payment === undefined) throw new HttpProblem('not_found')
       const run = await ledger.run(payment.run)
       const receipt = run && receiptOf(run, payment, signer)
-      return ok({ ...viewOfPayment(payment), ...(receipt === undefined ? {} : { receipt }) })
+      const view = operator === undefined ? viewOfPayment(payment) : operatorsView(payment)
+      return ok({ ...view, ...(receipt === undefined ? {} : { receipt }) })
     },
   })

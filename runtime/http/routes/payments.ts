@@ -1,12 +1,17 @@
 /** Operators' routes about payments that the rail has not ended, or has ended and taken back. */
+import { z } from 'zod'
+import { paymentIdSchema } from '../../core/ids.ts'
 import { LIMITS } from '../../core/limits.ts'
-import { viewOfPayment } from '../payment-view.ts'
+import { operatorsView } from '../payment-view.ts'
+import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
-import { alarmsAnswer } from '../shapes.ts'
+import { alarmsAnswer, paymentView, resolveBody } from '../shapes.ts'
 import type { RouteDeps } from './deps.ts'
 
+const paymentParams = z.strictObject({ payment: paymentIdSchema })
+
 export function paymentRoutes(deps: RouteDeps): Route[] {
-  return [alarmsRoute(deps)]
+  return [alarmsRoute(deps), resolveRoute(deps)]
 }
 
 const alarmsRoute = ({ ledger }: RouteDeps): Route =>
@@ -23,6 +28,26 @@ const alarmsRoute = ({ ledger }: RouteDeps): Route =>
       const unknown = await ledger.payments({ states: ['unknown'], limit })
       const late = submitted.filter(({ overdue }) => overdue !== undefined)
       const alarms = [...late, ...unknown].sort((a, b) => a.createdAtSeconds - b.createdAtSeconds)
-      return ok({ alarms: alarms.map(viewOfPayment) })
+      return ok({ alarms: alarms.map(operatorsView) })
+    },
+  })
+
+const resolveRoute = ({ gateway }: RouteDeps): Route =>
+  route({
+    method: 'POST',
+    path: '/payments/:payment/resolve',
+    who: ['operator'],
+    summary:
+      'Say what became of an unknown payment: one named operator proposes (202), another says the same (200).',
+    params: paymentParams,
+    body: resolveBody,
+    answers: { 200: paymentView, 202: paymentView },
+    handle: async ({ params, body, operator }) => {
+      if (operator?.person === undefined) throw new HttpProblem('unnamed')
+      const by = `operator:${operator.person}`
+      const said = await gateway.resolve({ payment: params.payment, ...body, by })
+      if (!said.ok) throw refusalProblem(said)
+      const status = said.payment.state === 'unknown' ? 202 : 200
+      return { status, body: operatorsView(said.payment) }
     },
   })

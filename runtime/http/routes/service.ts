@@ -92,7 +92,7 @@ export function sessionRoutes(deps: RouteDeps): Route[] {
       summary: 'A fresh one-time login code.',
       answers: { 201: loginCodeAnswer },
       handle: async ({ operator }) => {
-        const code = operators.newLoginCode()
+        const code = operators.newLoginCode(operator?.person)
         await record(deps, { act: 'login_code', by: nameOf(operator) })
         return { status: 201, body: code }
       },

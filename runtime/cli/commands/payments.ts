@@ -1,0 +1,120 @@
+/** Commands about payments that the rail has no word on: see them, then say what became of one, two operators alike. */
+import { Command, Option } from 'commander'
+import type { z } from 'zod'
+import { type PaymentId, paymentIdSchema } from '../../core/ids.ts'
+import { formatMoney } from '../../core/money.ts'
+import { isoTime, seconds } from '../../core/time.ts'
+import { alarmsAnswer, paymentView } from '../../http/shapes.ts'
+import { Failure } from '../failure.ts'
+import { type Io, shown, table } from '../io.ts'
+import { stateText } from '../tree.ts'
+import { apiOf, command, emit, type ServerOptions, withServer } from './context.ts'
+
+type View = z.infer<typeof paymentView>
+type Options = ServerOptions & { json?: boolean }
+
+const timeText = (at: number | undefined): string =>
+  at === undefined ? 'not yet' : isoTime(seconds(at))
+
+/** What is known of one payment, and what operators have said of it. Their words are shown as such. */
+export function paymentCard(io: Pick<Io, 'colour'>, payment: View): string {
+  const money = (amount: number) => formatMoney(amount, payment.currency)
+  const { resolution: said } = payment
+  const rows = [
+    ['pay', `${money(payment.amount)} to ${payment.payee}  ${stateText(io, payment.state)}`],
+    ['submitted', timeText(payment.submittedAtSeconds)],
+    ['alarm', timeText(payment.overdueAtSeconds)],
+    ...(said === undefined
+      ? []
+      : [
+          ['said', `${said.outcome} ${money(said.amount)} (${said.amount}) by ${said.by}`],
+          ['evidence', shown(said.evidence)],
+          ['confirmed', said.confirmedBy ?? 'by nobody yet'],
+        ]),
+  ]
+  return `${payment.id}\n${table(rows.map(([name = '', text = '']) => [`  ${name}`, text]))}`
+}
+
+export function paymentsCommand(io: Io): Command {
+  return new Command('payments')
+    .description('payments that the rail has no word on')
+    .addCommand(alarmsCommand(io))
+    .addCommand(resolveCommand(io))
+}
+
+function alarmsCommand(io: Io): Command {
+  const base = command({
+    name: 'alarms',
+    summary: 'list payments that the rail has no word on, the oldest first',
+    examples: ['headgate payments alarms', 'headgate payments alarms --json'],
+  })
+  return withServer(base).action(async (options: Options) => {
+    const { alarms } = await apiOf(io, options).get('/alarms', alarmsAnswer)
+    emit(io, options, { alarms }, () =>
+      alarms.length === 0
+        ? 'the rail has a word on everything\n'
+        : alarms.map((payment) => paymentCard(io, payment)).join('\n'),
+    )
+  })
+}
+
+interface ResolveOptions extends Options {
+  readonly outcome: 'settled' | 'released'
+  readonly amount: number
+  readonly evidence: string
+  readonly yes?: boolean
+}
+
+function resolveCommand(io: Io): Command {
+  const base = command({
+    name: 'resolve',
+    summary: 'say what became of an unknown payment; another operator must say exactly the same',
+    examples: [
+      'headgate payments resolve pay_9f… --outcome settled --amount 250000 \\\n--evidence "statement 44, line 7"',
+    ],
+  })
+    .argument('<payment>', 'the payment’s id')
+    .addOption(
+      new Option('--outcome <outcome>', 'what became of it')
+        .choices(['settled', 'released'])
+        .makeOptionMandatory(),
+    )
+    .requiredOption(
+      '--amount <n>',
+      'in minor units: what moved, or the whole that did not',
+      wholeNumber,
+    )
+    .requiredOption('--evidence <text>', 'where the proof is; the log has only its salted digest')
+    .option('--yes', 'do not show the payment and ask')
+  return withServer(base).action(async (payment: string, options: ResolveOptions) => {
+    const api = apiOf(io, options)
+    const path = `/payments/${paymentId(payment)}`
+    const { outcome, amount, evidence } = options
+    if (!options.yes) await ask(io, await api.get(path, paymentView), options)
+    const after = await api.post(`${path}/resolve`, { outcome, amount, evidence }, paymentView)
+    emit(io, options, after, () => paymentCard(io, after))
+  })
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,15}$/.test(text) || !Number.isSafeInteger(Number(text))) {
+    throw new Failure('usage', 'expected --amount to be a whole number of minor units')
+  }
+  return Number(text)
+}
+
+function paymentId(text: string): PaymentId {
+  const parsed = paymentIdSchema.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new Failure('usage', 'expected a payment’s id, which begins with pay_')
+}
+
+async function ask(io: Io, payment: View, { outcome, amount }: ResolveOptions): Promise<void> {
+  io.err(paymentCard(io, payment))
+  const words = `${outcome} ${formatMoney(amount, payment.currency)}`
+  const answer = await io.ask(`say that it was ${words}? type yes: `)
+  if (answer === undefined) {
+    throw new Failure('usage', 'expected --yes, because there is nobody here to ask')
+  }
+  if (answer.trim().toLowerCase() !== 'yes') throw new Failure('no', 'nothing was said')
+}
