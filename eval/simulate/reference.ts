@@ -85,8 +85,10 @@ export class Reference {
         if (paid.state === 'submitted') paid.state = 'unknown'
         return
       }
+      case 'reverse':
+      case 'regain':
       case 'resolve':
-        this.#fail('a payment was resolved, and no person does that here')
+        this.#fail('a payment was resolved or came back, and nobody does that here')
         return
       case 'lease':
       case 'markOverdue':

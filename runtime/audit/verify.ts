@@ -88,6 +88,9 @@ interface Payment {
   /** One operator's word on it, and a second's. */
   proposed?: Fields
   resolved?: Fields
+  /** What came back late, by the rail's ids, and how much of it was put to use again. */
+  readonly reversed: Map<string, number>
+  regained: number
   state: 'reserved' | 'submitted' | 'unknown' | 'settled' | 'released'
   settled?: { readonly seq: number; readonly amount: number; readonly data: Fields }
 }
@@ -99,14 +102,17 @@ interface Child {
   closed?: Event
 }
 
-const FIELDS = ['ceiling', 'available', 'reserved', 'spent', 'allotted'] as const
+/** `reversed` is part of `spent`, and left out of an event where it is nothing. */
+const FIELDS = ['ceiling', 'available', 'reserved', 'spent', 'allotted', 'reversed'] as const
 type Balances = Record<(typeof FIELDS)[number], number>
 
 /** What the events of one stream add up to. */
 class Stream {
   readonly first: Event
   readonly hashes: string[] = []
-  readonly balances: Balances = { ceiling: 0, available: 0, reserved: 0, spent: 0, allotted: 0 }
+  readonly balances: Balances = {
+    ...{ ceiling: 0, available: 0, reserved: 0, spent: 0, allotted: 0, reversed: 0 },
+  }
   readonly payments = new Map<string, Payment>()
   readonly children = new Map<string, Child>()
   /** The state that each version of the standing stood for, version 1 first. */
@@ -235,6 +241,9 @@ const standing =
     if (whole(event, 'version') !== stream.states.length) fail(event, 'a version is left out')
   }
 
+const cameBack = ({ reversed }: Payment): number =>
+  [...reversed.values()].reduce((sum, amount) => sum + amount, 0)
+
 /** An end is the rail's word, or exactly what two operators resolved. */
 function decided({ resolved }: Payment, event: Event, amount: number): void {
   const { type, data } = event
@@ -289,7 +298,8 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     if (hold !== undefined && !stream.approved.delete(text(event, 'hold'))) {
       fail(event, 'uses an approval that nobody gave')
     }
-    stream.payments.set(id, { amount, payee, quote, state: 'reserved' })
+    const late = { reversed: new Map<string, number>(), regained: 0 }
+    stream.payments.set(id, { amount, payee, quote, state: 'reserved', ...late })
     stream.move(event, { available: -amount, reserved: amount })
   },
   submitted(stream, event) {
@@ -336,12 +346,30 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     of.resolved = event.data
   },
   returned(stream, event) {
-    if (stream.standing !== 'closing') fail(event, 'returned while not closing')
+    if (!['closing', 'closed'].includes(stream.standing)) fail(event, 'returned while not closing')
     const amount = whole(event, 'amount')
     stream.returned += amount
     stream.move(event, { available: -amount, ceiling: -amount })
   },
+  reversed(stream, event) {
+    const paid = payment(stream, event, 'settled')
+    const [id, amount] = [text(event, 'reversal'), whole(event, 'amount')]
+    if (paid.reversed.has(id)) fail(event, 'one reversal is noted twice')
+    paid.reversed.set(id, amount)
+    if (cameBack(paid) > (paid.settled?.amount ?? 0)) fail(event, 'more came back than was settled')
+    stream.move(event, { reversed: amount })
+  },
+  regained(stream, event) {
+    const paid = payment(stream, event, 'settled')
+    const amount = whole(event, 'amount')
+    paid.regained += amount
+    if (paid.regained > cameBack(paid)) fail(event, 'regained more than came back')
+    stream.move(event, { spent: -amount, reversed: -amount, available: amount })
+  },
   credited(stream, event) {
+    if (stream.ended && stream.first.data.parent === undefined) {
+      fail(event, 'money comes home to a run that has ended')
+    }
     const amount = whole(event, 'amount')
     child(stream, event).credited += amount
     stream.move(event, { allotted: -amount, available: amount })
@@ -373,6 +401,9 @@ const QUIET = new Set(
   ),
 )
 
+/** What may follow `ended` with money in it: what comes back late, and its way up to the nearest open ancestor. */
+const LATE = new Set(['reversed', 'regained', 'returned', 'credited'])
+
 /** The types of the gateway's own stream; a run's ones are looked up when everything is read. */
 const GATEWAY = new Set('run_created sealed frozen resumed read operator'.split(' '))
 
@@ -398,7 +429,8 @@ function replay(log: Log, event: Event): void {
   if (event.org !== first.org) fail(event, 'of another organisation')
   if (!isGateway && (event.run === '' || event.run !== first.run)) fail(event, 'of another run')
   if (!isGateway && !known && event.type !== 'opened') fail(event, 'expected opened at first')
-  if (stream.ended && !QUIET.has(event.type)) fail(event, `${event.type} after the end`)
+  if (stream.ended && !QUIET.has(event.type) && !LATE.has(event.type))
+    fail(event, `${event.type} after the end`)
   log.streams.set(event.stream, stream)
   hashes.push(event.hash)
   log.events += 1
@@ -432,12 +464,13 @@ function once(events: Map<string, Event>, event: Event): void {
 
 function compare({ balances }: Stream, event: Event): void {
   for (const field of FIELDS) {
-    const stated = event.balances?.[field]
+    const stated = event.balances?.[field] ?? (field === 'reversed' ? 0 : undefined)
     if (stated === balances[field]) continue
     const said = typeof stated === 'number' ? stated : 'no number'
     fail(event, `states ${field} ${said} where the events give ${balances[field]}`)
   }
-  const { ceiling, available, reserved, spent, allotted } = balances
+  const { ceiling, available, reserved, spent, allotted, reversed } = balances
+  if (reversed > spent) fail(event, 'more came back than was spent')
   if (ceiling !== available + reserved + spent + allotted) fail(event, 'money is not conserved')
 }
 
@@ -454,6 +487,7 @@ function joinChildren({ streams }: Log, id: string, parent: Stream): void {
     if (returned !== credited || balances.ceiling !== amount - credited) {
       fail(split, 'what the child returned is not what was credited')
     }
+    if (ended && balances.available > 0) fail(ended, 'money stays behind where a node has ended')
     if (!closed && ended) fail(ended, 'the parent does not know of this end')
     if (!closed) continue
     const isEnd = ended?.seq === closed.data.seq && ended?.hash === closed.data.hash

@@ -62,6 +62,10 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
       ]
     case 'unknown':
       return ['held', '?', ['unknown', `what became of the payment for ${here}`]]
+    case 'reversed':
+      return ['held', '↩', ['reversed', money(event.data.amount), `of ${here} came back`]]
+    case 'regained':
+      return ['good', '↑', ['regained', money(event.data.amount), `of ${here}`]]
     case 'overdue':
       return ['refused', '!', ['overdue', `the rail has no word on the payment for ${here}`]]
     case 'unmet':

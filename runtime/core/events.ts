@@ -24,7 +24,7 @@ import {
   sha256,
 } from './ids.ts'
 import { canonicalJson, parseJson } from './json.ts'
-import { currencySchema, minorSchema, positiveMinorSchema } from './money.ts'
+import { currencySchema, type Minor, minorSchema, positiveMinorSchema } from './money.ts'
 import { type Account, RUN_STATES, type StreamId } from './records.ts'
 import { type Seconds, secondsSchema } from './time.ts'
 
@@ -130,6 +130,20 @@ export const EVENT_DATA = {
   unknown: z.strictObject({ payment: paymentIdSchema, reason: word }),
   /** The rail has had no word on it for too long; `since` is when it was submitted. */
   overdue: z.strictObject({ payment: paymentIdSchema, since: secondsSchema }),
+  /** Money of a settled payment came back: it stays in `spent` and is noted in `reversed`. */
+  reversed: z.strictObject({
+    payment: paymentIdSchema,
+    reversal: word,
+    kind: z.enum(['reversed', 'refunded']),
+    amount: positiveMinorSchema,
+  }),
+  /** A person put what came back to use again: from `spent`, and from `reversed`, to `available`. */
+  regained: z.strictObject({
+    payment: paymentIdSchema,
+    amount: positiveMinorSchema,
+    evidence: digestSchema,
+    by: word,
+  }),
   refused: z.strictObject({
     payment: paymentIdSchema.optional(),
     code,
@@ -171,7 +185,22 @@ export type EventType = keyof typeof EVENT_DATA
 export type EventData = { readonly [T in EventType]: z.input<(typeof EVENT_DATA)[T]> }
 
 /** What an event leaves on its stream's account; on every event of a node, on none of the gateway's. */
-export type Balances = Pick<Account, 'ceiling' | 'available' | 'reserved' | 'spent' | 'allotted'>
+export type Balances = Pick<
+  Account,
+  'ceiling' | 'available' | 'reserved' | 'spent' | 'allotted'
+> & {
+  /** Part of `spent`; absent where it is nothing. */
+  readonly reversed?: Minor | undefined
+}
+
+/** The balances of an account as its events state them. */
+export const balancesOf = (account: Account): Balances => {
+  const { ceiling, available, reserved, spent, allotted, reversed } = account
+  return {
+    ...{ ceiling, available, reserved, spent, allotted },
+    ...(reversed === 0 ? {} : { reversed }),
+  }
+}
 
 interface Envelope {
   readonly v: 1
@@ -212,6 +241,7 @@ const envelopeSchema = z.strictObject({
       reserved: minorSchema,
       spent: minorSchema,
       allotted: minorSchema,
+      reversed: positiveMinorSchema.optional(),
     })
     .optional(),
 })

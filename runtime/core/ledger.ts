@@ -162,6 +162,28 @@ export interface Resolve {
   readonly now: Seconds
 }
 
+/** The rail's word that money of a settled payment came back. It stays spent, and is noted, once for each id. */
+export interface Reverse {
+  readonly payment: PaymentId
+  /** The rail's own id of this reversal or refund. */
+  readonly id: string
+  readonly kind: 'reversed' | 'refunded'
+  readonly amount: Minor
+  readonly now: Seconds
+}
+
+/** A person's word that what came back may be used again: what was not yet regained goes to `available`. */
+export interface Regain {
+  readonly payment: PaymentId
+  /** All that has come back, as the person saw it; anything else is `stale`. */
+  readonly reversedAmount: Minor
+  readonly evidence: string
+  readonly by: string
+  /** This call's own mark, and the salt of the evidence's digest. */
+  readonly attempt: string
+  readonly now: Seconds
+}
+
 /** Records a refusal or a hold of checks 3 to 9 in the leaf's stream, with its proof consumed. */
 export interface Refuse {
   readonly node: NodeId
@@ -247,6 +269,10 @@ export interface Commands {
    * is still `unknown` after a proposal.
    */
   resolve: { input: Resolve; result: Result<{ payment: PaymentRecord }> }
+  /** `insufficient` where more would have come back than was settled; `noted` is false for an id that was there. */
+  reverse: { input: Reverse; result: Result<{ payment: PaymentRecord; noted: boolean }> }
+  /** `conflict` where there is nothing to regain, `run_closed` once the run's root is closing. */
+  regain: { input: Regain; result: Result<{ payment: PaymentRecord }> }
   refuse: { input: Refuse; result: Result<{ hold?: HoldRecord }> }
   decideHold: { input: DecideHold; result: Result<{ hold: HoldRecord }> }
   setStanding: {

@@ -46,6 +46,12 @@ export const LIMITS = {
   leaseSeconds: 30,
   /** A payment that no rail has a word on for this long needs a person. */
   overdueMs: 15 * 60 * 1000,
+  /** Reversals and refunds of one payment; more is a rail that makes ids up. */
+  reversals: 100,
+  /** Settled payments that one round of reconciling asks about: a slow rail holds up nothing that waits. */
+  watchedPayments: 10,
+  /** Money that has not come back by then never does: cards' disputes, the slowest, take four months. */
+  watchSeconds: 180 * 24 * 3600,
   /** A held payment waits this long for a person. */
   holdSeconds: 15 * 60,
   /** Open holds of one run: past it a hold becomes a refusal, so that nobody is tired into approving. */

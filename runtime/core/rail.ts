@@ -13,6 +13,13 @@ export interface RailOrder {
   readonly note: string
 }
 
+/** Money of a settled payment that came back: the rail took it, or the payee gave it. */
+export interface RailReversal {
+  readonly id: string
+  readonly kind: 'reversed' | 'refunded'
+  readonly amount: Minor
+}
+
 /** `unknown` is everything that is not the rail's own definite word; `notSent` only when no byte could have left. */
 export type RailOutcome =
   | {
@@ -22,6 +29,8 @@ export type RailOutcome =
       readonly currency: Currency
       /** Set by a lookup when the money came back after it had settled; it still counts as spent. */
       readonly returned?: true
+      /** Set by a lookup for what came back in parts, each with the rail's own id: all of it, at each look-up. */
+      readonly back?: readonly RailReversal[]
     }
   | { readonly kind: 'declined'; readonly reason: string }
   | { readonly kind: 'notSent'; readonly reason: string }

@@ -16,7 +16,7 @@ import type {
   RunId,
 } from './ids.ts'
 import type { Agent } from './mandate.ts'
-import type { Currency, Minor } from './money.ts'
+import { type Currency, type Minor, minor } from './money.ts'
 import type { QuoteLine } from './quote.ts'
 import type { Seconds } from './time.ts'
 
@@ -109,6 +109,8 @@ export interface Account {
   readonly reserved: Minor
   readonly spent: Minor
   readonly allotted: Minor
+  /** How much of `spent` came back late and no person has put to use again; a note, no balance of its own. */
+  readonly reversed: Minor
   /** Nodes that may still be made below this one; allotted like money, never given back. */
   readonly nodesLeft: number
   readonly children: number
@@ -136,6 +138,26 @@ export interface Counter {
   readonly key: string
   readonly count: number
   readonly amount: Minor
+}
+
+export interface Reversal {
+  readonly id: string
+  /** `reversed`: the rail took it back. `refunded`: the payee gave it back. */
+  readonly kind: 'reversed' | 'refunded'
+  readonly amount: Minor
+  readonly atSeconds: Seconds
+}
+
+/** What of a payment has come back late, put to use again or not. */
+export const reversedOf = ({ reversals = [] }: Pick<PaymentRecord, 'reversals'>): Minor =>
+  minor(reversals.reduce((sum, { amount }) => sum + amount, 0))
+
+export interface Regained {
+  readonly amount: Minor
+  readonly evidence: string
+  readonly salt: string
+  readonly by: string
+  readonly atSeconds: Seconds
 }
 
 /** What people say became of a payment that the rail has no word on. It moves money once a second one says the same. */
@@ -185,6 +207,10 @@ export interface PaymentRecord {
   /** The alarm about a rail that stays silent: raised once, by one attempt. */
   readonly overdue?: { readonly atSeconds: Seconds; readonly attempt: string }
   readonly resolution?: Resolution
+  /** What came back after it had settled, by the rail's own ids; together never more than was settled. */
+  readonly reversals?: readonly Reversal[]
+  /** How much of that a person has put to use again, all in all, and the last who did. */
+  readonly regained?: Regained
   /** Keys of the counters that this payment counts in, with their periods. */
   readonly counters: readonly string[]
   readonly checks: readonly CheckResult[]

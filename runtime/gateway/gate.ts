@@ -47,7 +47,7 @@ export const TIMINGS: Timings = {
 
 /** Something that a person must look at, and that no answer to an agent may tell. */
 export interface Alarm {
-  readonly kind: 'rail_amount' | 'rail_currency' | 'overdue'
+  readonly kind: 'rail_amount' | 'rail_currency' | 'overdue' | 'reversed'
   readonly payment: PaymentId
 }
 

@@ -19,8 +19,11 @@ import {
   type DecidedHold,
   decideHold,
   type HoldDecision,
+  type RegainedPayment,
+  type RegainWord,
   type ResolutionWord,
   type ResolvedPayment,
+  regainPayment,
   resolvePayment,
   type StandingResult,
   setStanding,
@@ -61,6 +64,8 @@ export interface Gateway {
   refuse(decision: HoldDecision): Promise<DecidedHold>
   /** One operator’s word on an unknown payment; a second one’s, exactly the same, moves the money. */
   resolve(word: ResolutionWord): Promise<ResolvedPayment>
+  /** A person’s word that what came back of a settled payment may be used again. */
+  regain(word: RegainWord): Promise<RegainedPayment>
 
   /** Closes what expired, was revoked or cancelled; call it every few seconds. */
   sweep(): Promise<Swept>
@@ -100,6 +105,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     approve: (of) => throwing(gate, () => decideHold(gate, { ...of, decision: 'approved' })),
     refuse: (of) => throwing(gate, () => decideHold(gate, { ...of, decision: 'refused' })),
     resolve: (word) => throwing(gate, () => resolvePayment(gate, word)),
+    regain: (word) => throwing(gate, () => regainPayment(gate, word)),
     sweep: () => throwing(gate, () => sweep(gate)),
     flushCounts: () => throwing(gate, () => gate.counts.flush(gate.ledger, nowSeconds(gate.clock))),
     pendingCounts: () => new Map(gate.counts.pending),

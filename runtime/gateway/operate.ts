@@ -10,7 +10,7 @@ import {
   runIdSchema,
 } from '../core/ids.ts'
 import { parseJws } from '../core/jws.ts'
-import type { Commands, DecideHold, Resolve, Result } from '../core/ledger.ts'
+import type { Commands, DecideHold, Regain, Resolve, Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { HoldRecord, NodeRecord, RunRecord, StandingState } from '../core/records.ts'
 import { later, nowSeconds, secondsSchema } from '../core/time.ts'
@@ -110,6 +110,14 @@ export type ResolvedPayment = Commands['resolve']['result']
 export function resolvePayment(gate: Gate, word: ResolutionWord): Promise<ResolvedPayment> {
   const { ledger, clock } = gate
   return ledger.execute('resolve', { ...word, attempt: freshId(), now: nowSeconds(clock) })
+}
+
+export type RegainWord = Omit<Regain, 'now' | 'attempt'>
+export type RegainedPayment = Commands['regain']['result']
+
+export function regainPayment(gate: Gate, word: RegainWord): Promise<RegainedPayment> {
+  const { ledger, clock } = gate
+  return ledger.execute('regain', { ...word, attempt: freshId(), now: nowSeconds(clock) })
 }
 
 export type HoldDecision = Pick<DecideHold, 'digest' | 'by'> & { readonly hold: HoldId }

@@ -14,6 +14,7 @@ import type { PaymentRecord } from '../core/records.ts'
 import { type Clock, nowSeconds, type Timers } from '../core/time.ts'
 import type { Alarm } from './gate.ts'
 import { recordOutcome } from './outcome.ts'
+import { noteReversals, watchReversals } from './reversals.ts'
 import { repeat, within } from './timers.ts'
 import { unexpected } from './unexpected.ts'
 
@@ -54,6 +55,8 @@ export interface Round {
   readonly waiting: readonly PaymentId[]
   /** Of those, the ones whose alarm this round has raised. */
   readonly overdue: readonly PaymentId[]
+  /** Settled ones of which the rail says, as never before, that money came back. */
+  readonly reversed: readonly PaymentId[]
 }
 
 export interface Reconciler {
@@ -77,7 +80,14 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
     everyMs: 5_000,
     ...deps.delays,
   }
-  const self = { id: freshId(), sinceMs: deps.clock.nowMs() }
+  const self = {
+    id: freshId(),
+    sinceMs: deps.clock.nowMs(),
+    watch: watchReversals({
+      ...deps,
+      lookup: (payment) => lookup(deps, payment, delays.railMs),
+    }),
+  }
   let end: (() => Promise<void>) | undefined
   return {
     runOnce: () => round(deps, delays, self),
@@ -97,13 +107,14 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
 interface Self {
   readonly id: string
   readonly sinceMs: number
+  readonly watch: () => Promise<readonly PaymentId[]>
 }
 
 /** Each state has its own list, so that old unknowns that nobody can clear hold up no others. */
 async function round(
   deps: ReconcileDeps,
   delays: ReconcileDelays,
-  { id: holder, sinceMs }: Self,
+  { id: holder, sinceMs, watch }: Self,
 ): Promise<Round> {
   const limit = LIMITS.pageItems
   const list = (state: PaymentRecord['state']) => deps.ledger.payments({ states: [state], limit })
@@ -138,6 +149,10 @@ async function round(
       if (isOverdue && (await raise(deps, payment))) overdue.push(payment.id)
     })
   }
+  let reversed: readonly PaymentId[] = []
+  await each(async () => {
+    reversed = await watch()
+  })
   if (faults.length > 0) throw faults[0]
   const idsOf = (is: (payment: PaymentRecord) => boolean) => ends.filter(is).map(({ id }) => id)
   return {
@@ -145,6 +160,7 @@ async function round(
     released: idsOf(({ state }) => state === 'released'),
     waiting: idsOf(isWaiting),
     overdue,
+    reversed,
   }
 }
 
@@ -211,7 +227,11 @@ async function askRail(
   const found = await lookup(deps, payment, railMs)
   const now = nowSeconds(deps.clock)
   switch (found.kind) {
-    case 'settled':
+    case 'settled': {
+      const after = await recordOutcome(deps, payment, found, now)
+      await noteReversals(deps, after, found, now)
+      return after
+    }
     case 'declined':
     case 'unknown':
       return recordOutcome(deps, payment, found, now)

@@ -1,6 +1,6 @@
 /** A payment's record as operators, and planners above it, read it. */
 import type { z } from 'zod'
-import type { PaymentRecord, Resolution } from '../core/records.ts'
+import { type PaymentRecord, type Resolution, reversedOf } from '../core/records.ts'
 import type { paymentView } from './shapes.ts'
 
 type View = z.input<typeof paymentView>
@@ -23,6 +23,8 @@ export const viewOfPayment = (payment: PaymentRecord): View => ({
   ...(payment.submittedAtMs === undefined
     ? {}
     : { submittedAtSeconds: Math.floor(payment.submittedAtMs / 1000) }),
+  ...(payment.reversals === undefined ? {} : { reversedAmount: reversedOf(payment) }),
+  ...(payment.regained === undefined ? {} : { regainedAmount: payment.regained.amount }),
   ...(payment.overdue === undefined ? {} : { overdueAtSeconds: payment.overdue.atSeconds }),
 })
 

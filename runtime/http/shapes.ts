@@ -60,6 +60,12 @@ export const resolveBody = z.strictObject({
   evidence: z.string().min(1).max(LIMITS.evidenceChars),
 })
 
+/** A person's word that all that came back, `reversedAmount` as they saw it, may be used again. */
+export const returnBody = z.strictObject({
+  reversedAmount: positiveMinorSchema,
+  evidence: resolveBody.shape.evidence,
+})
+
 /** One payment as operators read it. */
 export const paymentView = z.strictObject({
   id: paymentIdSchema,
@@ -79,6 +85,9 @@ export const paymentView = z.strictObject({
   submittedAtSeconds: z.number().int().optional(),
   /** When the alarm about a silent rail was raised. */
   overdueAtSeconds: z.number().int().optional(),
+  /** What came back after it had settled, and how much of that a person has put to use again. */
+  reversedAmount: minorSchema.optional(),
+  regainedAmount: minorSchema.optional(),
   /** Compact JWS `receipt+jwt`, once settled. */
   receipt: z.string().optional(),
   /** For operators: what one of them says became of it, and who said the same. */
@@ -99,6 +108,8 @@ export const reconcileAnswer = z.strictObject({
   waiting: z.array(paymentIdSchema),
   /** Of those, the ones whose alarm was raised just now. */
   overdue: z.array(paymentIdSchema),
+  /** Settled ones of which the rail says, as never before, that money came back. */
+  reversed: z.array(paymentIdSchema),
 })
 
 /** Payments that the rail has no word on, the oldest first. */

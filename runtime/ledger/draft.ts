@@ -7,6 +7,8 @@
 import type { CheckResult, DenialCode } from '../core/codes.ts'
 import { Fault } from '../core/errors.ts'
 import {
+  type Balances,
+  balancesOf,
   type EventData,
   type EventType,
   eventBody,
@@ -198,9 +200,8 @@ export class Draft {
   /** Appends to a node's stream; returns the new head. */
   append<T extends EventType>(node: NodeId, type: T, data: EventData[T]): Head {
     const account = this.need(keys.account(node))
-    const { ceiling, available, reserved, spent, allotted, run } = account
-    const balances = { ceiling, available, reserved, spent, allotted }
-    const head = this.#append(node, account.head, { type, data, run, balances })
+    const balances = balancesOf(account)
+    const head = this.#append(node, account.head, { type, data, run: account.run, balances })
     this.put(keys.account(node), { ...account, head })
     return head
   }
@@ -232,7 +233,7 @@ export class Draft {
       type: T
       data: EventData[T]
       run?: RunId
-      balances?: Pick<Account, 'ceiling' | 'available' | 'reserved' | 'spent' | 'allotted'>
+      balances?: Balances
     },
   ): Head {
     const seq = before.seq + 1

@@ -127,7 +127,7 @@ function uncount(
 }
 
 /** Sends what came free at a node that is closing or closed up to the nearest open ancestor. */
-function* passOn(draft: Draft, payment: PaymentRecord): Steps<void> {
+export function* passOn(draft: Draft, payment: PaymentRecord): Steps<void> {
   yield [keys.standing(payment.node)]
   if (isOpen(draft.standing(payment.node))) return
   yield [keys.node(payment.node)]

@@ -3,15 +3,11 @@
  * exactly the same, and then the money moves once; the rail's own word, whenever it comes first, stands.
  */
 import { eventWord } from '../core/events.ts'
-import { type Digest, sha256 } from '../core/ids.ts'
 import type { Commands, Refused, Resolve } from '../core/ledger.ts'
 import type { PaymentRecord, Resolution } from '../core/records.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { releaseAs, settleAs } from './outcomes.ts'
-import { refused } from './rules.ts'
-
-/** Salted: without the record beside it, nobody can find a short reference by trying. */
-const digestOf = ({ salt, evidence }: Resolution): Digest => sha256(`${salt}\n${evidence}`)
+import { evidenceDigest, refused } from './rules.ts'
 
 export function* resolve(input: Resolve, draft: Draft): Steps<Commands['resolve']['result']> {
   yield [keys.payment(input.payment)]
@@ -54,7 +50,7 @@ const eventOf = ({ id }: PaymentRecord, resolution: Resolution, by: string) => (
   payment: id,
   outcome: resolution.outcome,
   amount: resolution.amount,
-  evidence: digestOf(resolution),
+  evidence: evidenceDigest(resolution),
   by: eventWord(by),
 })
 
@@ -64,7 +60,7 @@ function* carryOut(
   first: Resolution,
   { by, attempt, now }: Resolve,
 ): Steps<PaymentRecord> {
-  const evidence = digestOf(first)
+  const evidence = evidenceDigest(first)
   const resolution: Resolution = { ...first, confirmed: { by, atSeconds: now, attempt } }
   const resolved: PaymentRecord = { ...payment, resolution }
   draft.append(payment.node, 'resolved', eventOf(payment, first, by))

@@ -2,11 +2,11 @@
 import type { CheckResult } from '../core/codes.ts'
 import { Fault } from '../core/errors.ts'
 import { type Balances, eventHash, parseEvent } from '../core/events.ts'
-import type { NodeId } from '../core/ids.ts'
+import { type Digest, type NodeId, sha256 } from '../core/ids.ts'
 import type { LedgerRefusal, ProofUse, Refused } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { minus, plus, ZERO } from '../core/money.ts'
-import type { Account, NodeRecord, PaymentRecord, Standing } from '../core/records.ts'
+import type { Account, NodeRecord, PaymentRecord, Resolution, Standing } from '../core/records.ts'
 import { later, type Seconds } from '../core/time.ts'
 import { type Draft, type Key, keys, type Steps } from './draft.ts'
 
@@ -25,6 +25,10 @@ export const isOpen = ({ state }: Standing): boolean => state !== 'closing' && s
 /** Submitted or unknown: the rail may have been called, and its word is awaited. */
 export const isAwaited = ({ state }: PaymentRecord): boolean =>
   state === 'submitted' || state === 'unknown'
+
+/** Salted: without the record beside it, nobody can find a short reference by trying. */
+export const evidenceDigest = ({ salt, evidence }: Pick<Resolution, 'salt' | 'evidence'>): Digest =>
+  sha256(`${salt}\n${evidence}`)
 
 export const pathKeys = (path: readonly NodeId[]): Key[] => [
   keys.standing('gateway'),
@@ -87,7 +91,8 @@ export function assertIntact(draft: Draft, node: NodeId): Account {
     last.hash === account.head.hash &&
     eventHash(last.body) === last.hash
   const stated = isHead ? parseEvent(last.body).balances : undefined
-  const agrees = stated !== undefined && FIELDS.every((field) => stated[field] === account[field])
+  const isStated = stated !== undefined && FIELDS.every((field) => stated[field] === account[field])
+  const agrees = isStated && (stated.reversed ?? ZERO) === account.reversed
   if (!agrees || !balanced(account)) {
     throw new Fault('ledger_corrupt', 'an account differs from its last event', {
       retryable: false,

@@ -28,6 +28,7 @@ export function openNode(
     reserved: ZERO,
     spent: ZERO,
     allotted: ZERO,
+    reversed: ZERO,
     nodesLeft: nodes,
     children: 0,
     openChildren: 0,
@@ -93,7 +94,7 @@ const isRootOf = ({ run, root }: CreateRun): boolean =>
   root.expiresAtSeconds <= run.expiresAtSeconds &&
   run.state === 'running'
 
-const TERMINAL: ReadonlySet<RunState> = new Set(['completed', 'failed', 'cancelled'])
+export const TERMINAL: ReadonlySet<RunState> = new Set(['completed', 'failed', 'cancelled'])
 
 export function* finishRun(input: FinishRun, draft: Draft): Steps<Commands['finishRun']['result']> {
   const { state, reason, seal, now } = input

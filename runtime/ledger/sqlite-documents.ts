@@ -60,6 +60,7 @@ const READERS: { readonly [K in DocKind | 'lastEvent']: Reader<K> } = {
       reserved: minor(whole(row, 'reserved')),
       spent: minor(whole(row, 'spent')),
       allotted: minor(whole(row, 'allotted')),
+      reversed: minor(whole(row, 'reversed')),
       nodesLeft: whole(row, 'nodes_left'),
       children: whole(row, 'children'),
       openChildren: whole(row, 'open_children'),
@@ -138,11 +139,12 @@ const SAVE_NODE = `INSERT INTO nodes (organisation, id, ordinal, run, parent, re
   VALUES (?, ?, ${next('nodes')}, ?, ?, ?)`
 
 const SAVE_ACCOUNT = `INSERT INTO accounts (organisation, node, run, ceiling, available, reserved,
-    spent, allotted, nodes_left, children, open_children, head_seq, head_hash)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    spent, allotted, reversed, nodes_left, children, open_children, head_seq, head_hash)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (organisation, node) DO UPDATE SET ceiling = excluded.ceiling,
     available = excluded.available, reserved = excluded.reserved, spent = excluded.spent,
-    allotted = excluded.allotted, nodes_left = excluded.nodes_left,
+    allotted = excluded.allotted, reversed = excluded.reversed,
+    nodes_left = excluded.nodes_left,
     children = excluded.children, open_children = excluded.open_children,
     head_seq = excluded.head_seq, head_hash = excluded.head_hash`
 
@@ -188,6 +190,7 @@ const WRITERS: { readonly [K in DocKind]: Writer<K> } = {
     SAVE_ACCOUNT,
     ...[org, account.node, account.run],
     ...[account.ceiling, account.available, account.reserved, account.spent, account.allotted],
+    account.reversed,
     ...[account.nodesLeft, account.children, account.openChildren],
     ...[account.head.seq, account.head.hash],
   ],

@@ -241,8 +241,14 @@ CREATE INDEX runs_unsealed ON runs (organisation, id)
   WHERE json_extract(record, '$.seal') IS NULL;
 `
 
+/** What of `spent` came back late. */
+const REVERSED = `
+ALTER TABLE accounts ADD COLUMN reversed INTEGER NOT NULL DEFAULT 0
+  CHECK (reversed BETWEEN 0 AND spent);
+`
+
 /** What makes version n of the tables from version n - 1, in order. A step that was once released never changes. */
-const STEPS: readonly string[] = [FIRST, FORGOTTEN_PROOFS, EVENTS_IN_THEIR_PLACE]
+const STEPS: readonly string[] = [FIRST, FORGOTTEN_PROOFS, EVENTS_IN_THEIR_PLACE, REVERSED]
 
 /** Written to `user_version`; a file with a higher one was made by a newer program. */
 export const SCHEMA_VERSION = STEPS.length

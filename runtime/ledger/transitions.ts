@@ -16,6 +16,7 @@ import { decideHold, refuse } from './holds.ts'
 import { markUnknown, release, settle } from './outcomes.ts'
 import { reserve, submit } from './payments.ts'
 import { resolve } from './resolve.ts'
+import { regain, reverse } from './reversals.ts'
 import { createRun, finishRun, note, saveStep } from './runs.ts'
 import { close, setStanding, split } from './tree.ts'
 import { lease, markOverdue } from './waiting.ts'
@@ -38,6 +39,8 @@ export const TRANSITIONS: Transitions = {
   lease,
   markOverdue,
   resolve,
+  reverse,
+  regain,
   refuse,
   decideHold,
   setStanding,

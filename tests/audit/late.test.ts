@@ -3,9 +3,10 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { exportLog } from '../../runtime/audit/export.ts'
 import { verifyExport } from '../../runtime/audit/verify.ts'
 import { minor } from '../../runtime/core/money.ts'
+import { closeSubtree } from '../../runtime/ledger/closing.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
-import { accepted, NOW, paySubmitted, startChain } from '../support/ledger.ts'
-import { type Body, collect, forge } from './log.ts'
+import { accepted, fixedClock, NOW, paySubmitted, startChain } from '../support/ledger.ts'
+import { type Body, bodyOf, collect, forge } from './log.ts'
 
 const typed =
   (type: string) =>
@@ -82,5 +83,71 @@ describe('a resolution in the log', () => {
       typed('resolved'),
     )
     expect(why(settledOnly)).toBe('settled as nobody resolved it')
+  })
+})
+
+describe('late money in the log', () => {
+  let lines: string[]
+
+  beforeAll(async () => {
+    const ledger = createMemoryLedger({ organisation: 'acme' })
+    const { planner, leaf } = await startChain(ledger)
+    const { id: payment } = await paySubmitted(ledger, leaf)
+    const settle = { payment, amount: minor(900), railReference: 'r', now: NOW }
+    accepted(await ledger.execute('settle', settle))
+    accepted(await closeSubtree(ledger, planner.id, 'op', fixedClock))
+    for (const id of ['a', 'b']) {
+      const back = { payment, id, kind: 'refunded', amount: minor(400), now: NOW } as const
+      accepted(await ledger.execute('reverse', back))
+    }
+    const word = { payment, reversedAmount: minor(800), evidence: 'e', by: 'op', attempt: 's' }
+    accepted(await ledger.execute('regain', { ...word, now: NOW }))
+    lines = await collect(exportLog(ledger))
+  })
+
+  it('verifies as it was written, after the end of its leaf', () => {
+    expect(why(lines)).toBeUndefined()
+  })
+
+  it.each<readonly [string, string, (body: Body) => unknown, string]>([
+    [
+      'one refund is noted twice',
+      'reversed',
+      ({ data }) => Object.assign(data, { reversal: 'b' }),
+      'one reversal is noted twice',
+    ],
+    [
+      'more came back than was settled',
+      'reversed',
+      ({ data, balances }) => {
+        data.amount = 901
+        balances.reversed = 901
+      },
+      'more came back than was settled',
+    ],
+    [
+      'more is regained than came back',
+      'regained',
+      ({ data }) => Object.assign(data, { amount: 801 }),
+      'regained more than came back',
+    ],
+    [
+      'a balance hides what came back',
+      'reversed',
+      ({ balances }) => Reflect.deleteProperty(balances, 'reversed'),
+      'states reversed 0 where the events give 400',
+    ],
+  ])('is refused where %s', (_what, type, change, expected) => {
+    expect(why(forge(lines, (body) => void change(body), typed(type)))).toMatch(expected)
+  })
+
+  it('is refused where it stays behind at a node that has ended', () => {
+    const isLeafs = (line: string) => {
+      const { stream } = bodyOf(line)
+      return bodyOf(lines.find((each) => bodyOf(each).type === 'reversed') ?? '').stream === stream
+    }
+    const last = lines.filter(isLeafs).at(-1)
+    expect(bodyOf(last ?? '').type).toBe('returned')
+    expect(why(lines.filter((line) => line !== last))).toMatch(/stays behind|is not what was/)
   })
 })

@@ -42,6 +42,7 @@ describe('every command', () => {
         'keys rotate',
         'payments alarms',
         'payments resolve',
+        'payments return',
         'login-code',
         'mandate sign',
         'receipt verify',

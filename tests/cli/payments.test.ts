@@ -86,6 +86,19 @@ describe('headgate payments', () => {
     })
   })
 
+  it('sends what came back as it was seen, when that is to be used again', async () => {
+    const sent = listening()
+    const args = ['payments', 'return', 'pay_1', '--reversed', '400', '--evidence', 'e', '--yes']
+    expect((await run(args, { environment })).code).toBe(0)
+    expect(sent).toMatchObject([
+      {
+        method: 'POST',
+        path: '/payments/pay_1/return',
+        body: { reversedAmount: 400, evidence: 'e' },
+      },
+    ])
+  })
+
   it('says nothing without a yes', async () => {
     const sent = listening()
     const args = ['payments', 'resolve', 'pay_1', ...word]

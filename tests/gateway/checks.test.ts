@@ -103,6 +103,7 @@ const snapshot: Snapshot = {
     reserved: minor(0),
     spent: minor(0),
     allotted: minor(0),
+    reversed: minor(0),
     nodesLeft: 0,
     children: 0,
     openChildren: 0,

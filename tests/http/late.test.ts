@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../runtime/core/clock.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
+import { minor } from '../../runtime/core/money.ts'
 import type { Rail, RailLookup } from '../../runtime/core/rail.ts'
 import {
   fakeRail,
@@ -27,6 +28,7 @@ class QuietRail {
     ...fakeRail(),
     pay: async () => ({ kind: 'unknown', reason: 'late' }),
     lookup: async () => this.word,
+    truth: { ...fakeRail().truth, afterSuccess: ['reversed'] },
   }
 }
 
@@ -63,7 +65,10 @@ async function unknownPayment(): Promise<string> {
 const alarms = async () =>
   ((await (await gateway.asOperator('/alarms')).json()) as { alarms: Shown[] }).alarms
 
-const reconcile = async () => (await gateway.asOperator('/internal/reconcile', {})).json()
+const reconcile = async () => {
+  const answer = await gateway.asOperator('/internal/reconcile', {})
+  return (await answer.json()) as { reversed: string[] }
+}
 
 describe('what stays unknown', () => {
   it('is listed at once, and says when its alarm was raised', async () => {
@@ -168,5 +173,27 @@ describe('resolving', () => {
     expect(seen).toContain('"state":"unknown"')
     expect(seen).not.toContain('statement 4')
     expect(await (await gateway.asOperator(path)).text()).toContain('statement 4')
+  })
+})
+
+describe('what comes back', () => {
+  it('counts as spent until an operator puts it to use again, once', async () => {
+    const id = await unknownPayment()
+    aheadMs = 60_000
+    const paid = { kind: 'settled', reference: 'r', amount: minor(2_500), currency: 'INR' } as const
+    rail.word = paid
+    expect(await reconcile()).toMatchObject({ settled: [id] })
+    rail.word = { ...paid, returned: true }
+    const rounds = [await reconcile(), await reconcile()]
+    expect(rounds.flatMap(({ reversed }) => reversed)).toEqual([id])
+    const view = await (await gateway.asOperator(`/payments/${id}`)).json()
+    expect(view).toMatchObject({ state: 'settled', reversedAmount: 2_500 })
+    expect(gateway.logged).toContain(`reversed: ${id}`)
+    const back = (reversedAmount: number) =>
+      gateway.asOperator(`/payments/${id}/return`, { reversedAmount, evidence: 'statement 9' })
+    expect((await back(2_499)).status).toBe(409)
+    const done = await back(2_500)
+    expect([done.status, await done.json()]).toMatchObject([200, { regainedAmount: 2_500 }])
+    expect((await back(2_500)).status).toBe(409)
   })
 })

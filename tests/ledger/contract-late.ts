@@ -4,7 +4,7 @@ import { exportLog } from '../../runtime/audit/export.ts'
 import { verifyExport } from '../../runtime/audit/verify.ts'
 import { parseEvent } from '../../runtime/core/events.ts'
 import { freshId, type NodeId, sha256 } from '../../runtime/core/ids.ts'
-import type { Ledger, Resolve } from '../../runtime/core/ledger.ts'
+import type { Ledger, Regain, Resolve, Reverse } from '../../runtime/core/ledger.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { type Minor, minor } from '../../runtime/core/money.ts'
 import type { PaymentRecord } from '../../runtime/core/records.ts'
@@ -193,15 +193,16 @@ export function lateContract(name: string, open: () => Promise<Opened>): void {
           { evidence: 'statement 4, line 8' },
           { outcome: 'released', amount: minor(1_000) },
         ]
-        const { payment, leaf } = await unknownPayment()
-        accepted(await resolve(payment, 'asha'))
         for (const [i, change] of changes.entries()) {
-          const said = accepted(await resolve(payment, i % 2 ? 'asha' : 'bela', change)).payment
-          expect(said.state).toBe('unknown')
+          const { leaf } = await startChain(ledger, { jti: `change-${i}` })
+          const payment = await paySubmitted(ledger, leaf)
+          await ledger.execute('markUnknown', { payment: payment.id, reason: 'late', now: NOW })
+          accepted(await resolve(payment, 'asha'))
+          expect(accepted(await resolve(payment, 'bela', change)).payment.state).toBe('unknown')
+          // Nobody stands by the first word any more.
+          expect(accepted(await resolve(payment, 'cara')).payment.state).toBe('unknown')
+          expect(await ledger.account(leaf.id)).toMatchObject({ reserved: 1_000, spent: 0 })
         }
-        // Nobody stands by the first word any more.
-        expect(accepted(await resolve(payment, 'cara')).payment.state).toBe('unknown')
-        expect(await ledger.account(leaf.id)).toMatchObject({ reserved: 1_000, spent: 0 })
       })
 
       it('yields to the rail’s own word, whichever it is', async () => {
@@ -277,6 +278,165 @@ export function lateContract(name: string, open: () => Promise<Opened>): void {
         const said = (await events(leaf.id)).filter(({ type }) => /proposed|resolved/.test(type))
         const [one, two] = said.map(({ data }) => data)
         expect(two).toEqual({ ...one, by: 'bela' })
+      })
+    })
+
+    const settledPayment = async () => {
+      const chain = await startChain(ledger)
+      const { id } = await paySubmitted(ledger, chain.leaf)
+      const settle = { payment: id, amount: minor(900), railReference: 'r', now: NOW }
+      return { ...chain, payment: accepted(await ledger.execute('settle', settle)).payment }
+    }
+
+    const reverse = (payment: PaymentRecord, amount: number, more: Partial<Reverse> = {}) =>
+      ledger.execute('reverse', {
+        payment: payment.id,
+        id: 'rfnd_1',
+        kind: 'refunded',
+        amount: minor(amount),
+        now: later(NOW, 3600),
+        ...more,
+      })
+
+    const regain = (payment: PaymentRecord, seen: number, more: Partial<Regain> = {}) =>
+      ledger.execute('regain', {
+        payment: payment.id,
+        reversedAmount: minor(seen),
+        evidence: 'statement 9',
+        by: 'asha',
+        attempt: freshId(),
+        now: later(NOW, 7200),
+        ...more,
+      })
+
+    describe('reverse', () => {
+      it('leaves what came back in what is spent, and notes it', async () => {
+        const { payment, leaf } = await settledPayment()
+        const before = await ledger.account(leaf.id)
+        expect(accepted(await reverse(payment, 400)).noted).toBe(true)
+        expect(await ledger.account(leaf.id)).toEqual({
+          ...before,
+          reversed: 400,
+          head: expect.anything(),
+        })
+        expect((await stored(payment)).state).toBe('settled')
+      })
+
+      it('notes each of the rail’s ids once, and refuses one that says another sum', async () => {
+        const { payment, leaf } = await settledPayment()
+        accepted(await reverse(payment, 400))
+        expect(accepted(await reverse(payment, 400)).noted).toBe(false)
+        expect(await reverse(payment, 401)).toEqual({ ok: false, code: 'conflict' })
+        expect(await reverse(payment, 400, { kind: 'reversed' })).toMatchObject({ ok: false })
+        accepted(await reverse(payment, 500, { id: 'rfnd_2' }))
+        expect(await ledger.account(leaf.id)).toMatchObject({ spent: 900, reversed: 900 })
+      })
+
+      it('never notes more than was settled, however many refunds come at once', async () => {
+        const { payment, leaf } = await settledPayment()
+        const all = await Promise.all(
+          Array.from({ length: 20 }, (_, i) => reverse(payment, 200, { id: `rfnd_${i}` })),
+        )
+        expect(all.filter(({ ok }) => ok)).toHaveLength(4)
+        expect(all.find(({ ok }) => !ok)).toEqual({ ok: false, code: 'insufficient' })
+        expect((await ledger.account(leaf.id))?.reversed).toBe(800)
+      })
+
+      it('is of settled payments only', async () => {
+        const { payment } = await unknownPayment()
+        expect(await reverse(payment, 1)).toEqual({ ok: false, code: 'conflict' })
+        expect(await reverse({ ...payment, id: 'pay_none' }, 1)).toMatchObject({
+          code: 'not_found',
+        })
+      })
+
+      it('is noted of a run that has ended, in the stream that its seal is over', async () => {
+        const { payment, leaf, root } = await settledPayment()
+        accepted(await closeSubtree(ledger, root.id, 'op', fixedClock))
+        accepted(await reverse(payment, 900))
+        const types = (await events(leaf.id)).map(({ type }) => type)
+        expect(types.slice(-2)).toEqual(['ended', 'reversed'])
+      })
+
+      it('takes as many as there is room for, and one more is refused', async () => {
+        const { payment } = await settledPayment()
+        for (let i = 0; i < LIMITS.reversals; i += 1) {
+          accepted(await reverse(payment, 1, { id: `rfnd_${i}` }))
+        }
+        expect(await reverse(payment, 1, { id: 'rfnd_more' })).toMatchObject({ ok: false })
+      })
+    })
+
+    describe('regain', () => {
+      it('puts what came back to use again, once', async () => {
+        const { payment, leaf } = await settledPayment()
+        accepted(await reverse(payment, 400))
+        accepted(await regain(payment, 400, { attempt: 'a' }))
+        const after = { available: 500, spent: 500, reversed: 0, ceiling: 1_000 }
+        expect(await ledger.account(leaf.id)).toMatchObject(after)
+        accepted(await regain(payment, 400, { attempt: 'a' }))
+        expect(await regain(payment, 400)).toEqual({ ok: false, code: 'conflict' })
+        expect(await ledger.account(leaf.id)).toMatchObject(after)
+        accepted(await reverse(payment, 100, { id: 'rfnd_2' }))
+        accepted(await regain(payment, 500))
+        expect(await ledger.account(leaf.id)).toMatchObject({ available: 600, spent: 400 })
+      })
+
+      it('is once also when many say it at once', async () => {
+        const { payment, leaf } = await settledPayment()
+        accepted(await reverse(payment, 400))
+        const all = await Promise.all(Array.from({ length: 6 }, () => regain(payment, 400)))
+        expect(all.filter(({ ok }) => ok)).toHaveLength(1)
+        expect((await ledger.account(leaf.id))?.spent).toBe(500)
+      })
+
+      it('is refused for another sum than has come back', async () => {
+        const { payment } = await settledPayment()
+        expect(await regain(payment, 0)).toEqual({ ok: false, code: 'conflict' })
+        accepted(await reverse(payment, 400))
+        for (const seen of [0, 399, 401]) {
+          expect(await regain(payment, seen)).toEqual({ ok: false, code: 'stale' })
+        }
+      })
+
+      it('climbs from a closed leaf past a closed planner to the nearest open node', async () => {
+        const { payment, leaf, planner, root } = await settledPayment()
+        accepted(await closeSubtree(ledger, planner.id, 'op', fixedClock))
+        accepted(await reverse(payment, 900))
+        const before = await ledger.account(root.id)
+        expect(before).toMatchObject({ available: 99_100, allotted: 900 })
+        accepted(await regain(payment, 900))
+        const nothing = { ceiling: 0, available: 0, spent: 0, allotted: 0, reversed: 0 }
+        expect(await ledger.account(leaf.id)).toMatchObject(nothing)
+        expect(await ledger.account(planner.id)).toMatchObject(nothing)
+        expect(await ledger.account(root.id)).toMatchObject({ available: 100_000, allotted: 0 })
+      })
+
+      it('gives a revoked node nothing that it could spend, and its ancestor all of it on close', async () => {
+        const { payment, leaf, planner } = await settledPayment()
+        const revoke = { node: leaf.id, state: 'revoked', by: 'op', now: NOW } as const
+        accepted(await ledger.execute('setStanding', revoke))
+        accepted(await reverse(payment, 900))
+        accepted(await regain(payment, 900))
+        expect(await ledger.execute('reserve', aReserve(leaf, { amount: 1 }))).toMatchObject({
+          ok: false,
+        })
+        accepted(await closeSubtree(ledger, leaf.id, 'op', fixedClock))
+        expect(await ledger.account(leaf.id)).toMatchObject({ available: 0, ceiling: 0 })
+        expect(await ledger.account(planner.id)).toMatchObject({ available: 10_000 })
+      })
+
+      it('is refused once the root is closing, or the run has ended', async () => {
+        const { payment, root, run } = await settledPayment()
+        accepted(await reverse(payment, 900))
+        const closed = { ok: false, code: 'run_closed' }
+        const other = await startChain(ledger, { jti: 'waits' })
+        await paySubmitted(ledger, other.leaf)
+        accepted(await ledger.execute('close', { node: root.id, by: 'op', now: NOW }))
+        expect(await regain(payment, 900)).toEqual(closed)
+        accepted(await closeSubtree(ledger, root.id, 'op', fixedClock))
+        expect(await regain(payment, 900)).toEqual(closed)
+        expect((await ledger.run(run.id))?.state).toBe('running')
       })
     })
   })

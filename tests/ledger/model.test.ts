@@ -4,9 +4,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exportLog } from '../../runtime/audit/export.ts'
 import { verifyExport } from '../../runtime/audit/verify.ts'
+import { freshId, type PaymentId } from '../../runtime/core/ids.ts'
 import type { Ledger } from '../../runtime/core/ledger.ts'
 import { minor } from '../../runtime/core/money.ts'
-import type { NodeRecord } from '../../runtime/core/records.ts'
+import { type NodeRecord, reversedOf } from '../../runtime/core/records.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
 import { openSqliteLedger } from '../../runtime/ledger/sqlite.ts'
 import {
@@ -43,6 +44,9 @@ const step = fc.oneof(
     arbitrary: fc.record({ act: fc.constantFrom('frozen', 'live', 'revoked'), on: place }),
   },
   { weight: 2, arbitrary: fc.record({ act: fc.constant('close'), on: place }) },
+  { weight: 1, arbitrary: fc.record({ act: fc.constant('resolve'), on: place, amount }) },
+  { weight: 3, arbitrary: fc.record({ act: fc.constant('reverse'), on: place, amount }) },
+  { weight: 2, arbitrary: fc.record({ act: fc.constant('regain'), on: place }) },
 )
 
 type Step = { act: string; on: number; amount?: number; leaf?: boolean }
@@ -52,6 +56,7 @@ class Pair {
   readonly ledger: Ledger
   readonly reference = new Reference(CEILING)
   readonly nodes: NodeRecord[]
+  #refunds = 0
 
   constructor(ledger: Ledger, root: NodeRecord) {
     this.ledger = ledger
@@ -99,6 +104,20 @@ class Pair {
         const input = { payment, from, reason: 'x', now: NOW } as const
         return [(await ledger.execute('release', input)).ok, reference.release(index, from)]
       }
+      case 'resolve':
+        return this.#resolve(index, payment, amount)
+      case 'reverse': {
+        this.#refunds += 1
+        const input = { payment, id: `rfnd_${this.#refunds}`, kind: 'refunded', now: NOW } as const
+        const result = await ledger.execute('reverse', { ...input, amount: minor(amount) })
+        return [result.ok, reference.reverse(index, amount)]
+      }
+      case 'regain': {
+        const reversedAmount = reversedOf((await ledger.payment(payment)) ?? {})
+        const word = { payment, reversedAmount, evidence: 'e', by: 'op', attempt: freshId() }
+        const result = await ledger.execute('regain', { ...word, now: NOW })
+        return [result.ok, reference.regain(index)]
+      }
       case 'close': {
         const result = await ledger.execute('close', { node: node.id, by: 'op', now: NOW })
         return [result.ok, reference.close(index)]
@@ -109,6 +128,18 @@ class Pair {
         return [(await ledger.execute('setStanding', input)).ok, reference.stand(index, state)]
       }
     }
+  }
+
+  async #resolve(index: number, payment: PaymentId, amount: number): Promise<[boolean, boolean]> {
+    const whole = this.reference.at(index).payment?.amount ?? 0
+    const outcome = amount > 0 ? ('settled' as const) : ('released' as const)
+    const word = { payment, outcome, amount: minor(amount > 0 ? amount : whole), evidence: 'e' }
+    let ok = true
+    for (const by of ['asha', 'bela']) {
+      const said = { ...word, by, attempt: freshId(), now: NOW }
+      ok &&= (await this.ledger.execute('resolve', said)).ok
+    }
+    return [ok, this.reference.resolve(index, amount)]
   }
 
   async #split(
@@ -131,8 +162,8 @@ class Pair {
     for (const [index, { id }] of this.nodes.entries()) {
       const expected = this.reference.at(index)
       const account = await this.ledger.account(id)
-      const { ceiling, available, reserved, spent, allotted, state } = expected
-      expect(account).toMatchObject({ ceiling, available, reserved, spent, allotted })
+      const { ceiling, available, reserved, spent, allotted, reversed, state } = expected
+      expect(account).toMatchObject({ ceiling, available, reserved, spent, allotted, reversed })
       expect((await this.ledger.standing(id)).state).toBe(state)
       expect(ceiling).toBe(available + reserved + spent + allotted)
       const below = this.reference.places.filter(({ parent }) => parent === index)

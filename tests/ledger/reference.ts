@@ -8,7 +8,10 @@ export interface Place {
   spent: number
   allotted: number
   state: 'live' | 'frozen' | 'revoked' | 'closing' | 'closed'
-  payment: { amount: number; state: string; wasSubmitted: boolean } | undefined
+  reversed: number
+  payment:
+    | { amount: number; state: string; wasSubmitted: boolean; settled: number; back: number }
+    | undefined
 }
 
 export class Reference {
@@ -37,7 +40,7 @@ export class Reference {
     if (!this.#isLive(leaf) || place.available < amount) return false
     place.available -= amount
     place.reserved += amount
-    place.payment = { amount, state: 'reserved', wasSubmitted: false }
+    place.payment = { amount, state: 'reserved', wasSubmitted: false, settled: 0, back: 0 }
     return true
   }
 
@@ -64,6 +67,7 @@ export class Reference {
     place.spent += amount
     place.available += payment.amount - amount
     payment.state = 'settled'
+    payment.settled = amount
     this.#climb(leaf)
     return true
   }
@@ -77,6 +81,33 @@ export class Reference {
     place.reserved -= payment.amount
     place.available += payment.amount
     payment.state = 'released'
+    this.#climb(leaf)
+    return true
+  }
+
+  /** Two people say that so much moved, or that nothing did. */
+  resolve(leaf: number, amount: number): boolean {
+    const payment = this.at(leaf).payment
+    if (payment?.state !== 'unknown') return false
+    return amount > 0 ? this.settle(leaf, amount) : this.release(leaf, 'submitted')
+  }
+
+  reverse(leaf: number, amount: number): boolean {
+    const place = this.at(leaf)
+    const { payment } = place
+    const isPossible = payment?.state === 'settled' && amount > 0
+    if (!isPossible || payment.back + amount > payment.settled) return false
+    payment.back += amount
+    place.reversed += amount
+    return true
+  }
+
+  regain(leaf: number): boolean {
+    const place = this.at(leaf)
+    if (place.reversed === 0 || ['closing', 'closed'].includes(this.at(0).state)) return false
+    place.spent -= place.reversed
+    place.available += place.reversed
+    place.reversed = 0
     this.#climb(leaf)
     return true
   }
@@ -106,7 +137,7 @@ export class Reference {
   }
 
   #open(parent: number, kind: Place['kind'], ceiling: number): void {
-    const none = { reserved: 0, spent: 0, allotted: 0, payment: undefined }
+    const none = { reserved: 0, spent: 0, allotted: 0, reversed: 0, payment: undefined }
     this.places.push({ parent, kind, ceiling, available: ceiling, state: 'live', ...none })
   }
 

@@ -178,7 +178,8 @@ describe('opening', () => {
     const { leaf } = await startChain(first)
     await first.close()
     raw((db) =>
-      db.exec(`DROP TRIGGER proofs_forgotten;
+      db.exec(`ALTER TABLE accounts DROP COLUMN reversed;
+        DROP TRIGGER proofs_forgotten;
         ALTER TABLE proof_counts DROP COLUMN forgotten_until;
         CREATE TRIGGER proofs_forgotten AFTER DELETE ON proofs BEGIN
           UPDATE proof_counts SET count = count - 1 WHERE organisation = OLD.organisation;
@@ -189,6 +190,7 @@ describe('opening', () => {
     )
     const again = await open()
     expect(await again.node(leaf.id)).toEqual(leaf)
+    expect((await again.account(leaf.id))?.reversed).toBe(0)
     const proof = aProof(leaf)
     const note = { stream: leaf.id, type: 'read', data: {}, proof, now: NOW } as const
     accepted(await again.execute('note', note))

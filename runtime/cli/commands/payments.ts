@@ -1,4 +1,4 @@
-/** Commands about payments that the rail has no word on: see them, then say what became of one, two operators alike. */
+/** Commands about payments that the rail has no word on, or has taken back: see them, and say what became of one. */
 import { Command, Option } from 'commander'
 import type { z } from 'zod'
 import { type PaymentId, paymentIdSchema } from '../../core/ids.ts'
@@ -24,6 +24,12 @@ export function paymentCard(io: Pick<Io, 'colour'>, payment: View): string {
     ['pay', `${money(payment.amount)} to ${payment.payee}  ${stateText(io, payment.state)}`],
     ['submitted', timeText(payment.submittedAtSeconds)],
     ['alarm', timeText(payment.overdueAtSeconds)],
+    ...(payment.reversedAmount === undefined
+      ? []
+      : [['came back', `${money(payment.reversedAmount)} (${payment.reversedAmount})`]]),
+    ...(payment.regainedAmount === undefined
+      ? []
+      : [['used again', money(payment.regainedAmount)]]),
     ...(said === undefined
       ? []
       : [
@@ -37,9 +43,10 @@ export function paymentCard(io: Pick<Io, 'colour'>, payment: View): string {
 
 export function paymentsCommand(io: Io): Command {
   return new Command('payments')
-    .description('payments that the rail has no word on')
+    .description('payments that the rail has no word on, or has taken back')
     .addCommand(alarmsCommand(io))
     .addCommand(resolveCommand(io))
+    .addCommand(returnCommand(io))
 }
 
 function alarmsCommand(io: Io): Command {
@@ -90,7 +97,8 @@ function resolveCommand(io: Io): Command {
     const api = apiOf(io, options)
     const path = `/payments/${paymentId(payment)}`
     const { outcome, amount, evidence } = options
-    if (!options.yes) await ask(io, await api.get(path, paymentView), options)
+    const asked = (view: View) => `say that it was ${outcome} ${formatMoney(amount, view.currency)}`
+    if (!options.yes) await ask(io, await api.get(path, paymentView), asked)
     const after = await api.post(`${path}/resolve`, { outcome, amount, evidence }, paymentView)
     emit(io, options, after, () => paymentCard(io, after))
   })
@@ -98,7 +106,7 @@ function resolveCommand(io: Io): Command {
 
 function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,15}$/.test(text) || !Number.isSafeInteger(Number(text))) {
-    throw new Failure('usage', 'expected --amount to be a whole number of minor units')
+    throw new Failure('usage', 'expected a whole number of minor units, at least 1')
   }
   return Number(text)
 }
@@ -109,10 +117,36 @@ function paymentId(text: string): PaymentId {
   throw new Failure('usage', 'expected a payment’s id, which begins with pay_')
 }
 
-async function ask(io: Io, payment: View, { outcome, amount }: ResolveOptions): Promise<void> {
+interface ReturnOptions extends Options {
+  readonly reversed: number
+  readonly evidence: string
+  readonly yes?: boolean
+}
+
+function returnCommand(io: Io): Command {
+  const base = command({
+    name: 'return',
+    summary: 'put to use again what came back of a settled payment',
+    examples: ['headgate payments return pay_9f… --reversed 250000 --evidence "statement 51"'],
+  })
+    .argument('<payment>', 'the payment’s id')
+    .requiredOption('--reversed <n>', 'all that has come back, in minor units', wholeNumber)
+    .requiredOption('--evidence <text>', 'where the proof is; the log has only its salted digest')
+    .option('--yes', 'do not show the payment and ask')
+  return withServer(base).action(async (payment: string, options: ReturnOptions) => {
+    const api = apiOf(io, options)
+    const path = `/payments/${paymentId(payment)}`
+    const { reversed: reversedAmount, evidence } = options
+    const asked = (view: View) => `use ${formatMoney(reversedAmount, view.currency)} again`
+    if (!options.yes) await ask(io, await api.get(path, paymentView), asked)
+    const after = await api.post(`${path}/return`, { reversedAmount, evidence }, paymentView)
+    emit(io, options, after, () => paymentCard(io, after))
+  })
+}
+
+async function ask(io: Io, payment: View, words: (payment: View) => string): Promise<void> {
   io.err(paymentCard(io, payment))
-  const words = `${outcome} ${formatMoney(amount, payment.currency)}`
-  const answer = await io.ask(`say that it was ${words}? type yes: `)
+  const answer = await io.ask(`${words(payment)}? type yes: `)
   if (answer === undefined) {
     throw new Failure('usage', 'expected --yes, because there is nobody here to ask')
   }

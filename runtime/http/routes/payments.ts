@@ -5,13 +5,13 @@ import { LIMITS } from '../../core/limits.ts'
 import { operatorsView } from '../payment-view.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
-import { alarmsAnswer, paymentView, resolveBody } from '../shapes.ts'
-import type { RouteDeps } from './deps.ts'
+import { alarmsAnswer, paymentView, resolveBody, returnBody } from '../shapes.ts'
+import { nameOf, type RouteDeps } from './deps.ts'
 
 const paymentParams = z.strictObject({ payment: paymentIdSchema })
 
 export function paymentRoutes(deps: RouteDeps): Route[] {
-  return [alarmsRoute(deps), resolveRoute(deps)]
+  return [alarmsRoute(deps), resolveRoute(deps), returnRoute(deps)]
 }
 
 const alarmsRoute = ({ ledger }: RouteDeps): Route =>
@@ -49,5 +49,23 @@ const resolveRoute = ({ gateway }: RouteDeps): Route =>
       if (!said.ok) throw refusalProblem(said)
       const status = said.payment.state === 'unknown' ? 202 : 200
       return { status, body: operatorsView(said.payment) }
+    },
+  })
+
+const returnRoute = ({ gateway }: RouteDeps): Route =>
+  route({
+    method: 'POST',
+    path: '/payments/:payment/return',
+    who: ['operator'],
+    summary:
+      'Put what came back of a settled payment to use again, once: it goes to the nearest open node above.',
+    params: paymentParams,
+    body: returnBody,
+    answers: { 200: paymentView },
+    handle: async ({ params, body, operator }) => {
+      const word = { payment: params.payment, ...body, by: nameOf(operator) }
+      const regained = await gateway.regain(word)
+      if (!regained.ok) throw refusalProblem(regained)
+      return ok(operatorsView(regained.payment))
     },
   })
