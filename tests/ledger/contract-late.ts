@@ -12,7 +12,7 @@ import { later } from '../../runtime/core/time.ts'
 import { closeSubtree } from '../../runtime/ledger/closing.ts'
 import { collect } from '../audit/log.ts'
 import { accepted, aReserve, fixedClock, NOW, paySubmitted, startChain } from '../support/ledger.ts'
-import type { Opened } from './contract.ts'
+import type { Opened } from './contract/bench.ts'
 
 export function lateContract(name: string, open: () => Promise<Opened>): void {
   describe(name, () => {

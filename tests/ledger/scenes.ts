@@ -67,6 +67,23 @@ async function reserved(ledger: Ledger, nonce?: string) {
   return { ...chain, payment: payment.id }
 }
 
+/** A payment that the rail has no word on. */
+async function unknown(ledger: Ledger) {
+  const { payment } = await reserved(ledger, 'mine')
+  accepted(await ledger.execute('markUnknown', { payment, reason: 'timeout', now: NOW }))
+  return payment
+}
+
+/** A settled payment of which a part came back. */
+async function reversed(ledger: Ledger, amount = 300) {
+  const { payment } = await reserved(ledger, 'mine')
+  const settle = { payment, amount: minor(900), railReference: 'rail-1', now: NOW } as const
+  accepted(await ledger.execute('settle', settle))
+  const reverse = { payment, id: 'rfnd_0', kind: 'refunded', now: NOW } as const
+  accepted(await ledger.execute('reverse', { ...reverse, amount: minor(amount) }))
+  return payment
+}
+
 export const SCENES: Scenes = {
   createRun: async () => ({ ...aRun(), token: 'root token', nodes: 9, now: NOW }),
   split: async (ledger) => {
@@ -90,6 +107,33 @@ export const SCENES: Scenes = {
   markUnknown: async (ledger) => {
     const { payment } = await reserved(ledger, 'mine')
     return { payment, reason: 'timeout', now: NOW }
+  },
+  lease: async (ledger) => {
+    return { payment: await unknown(ledger), holder: 'a gateway', seconds: 60, now: NOW }
+  },
+  markOverdue: async (ledger) => {
+    return { payment: await unknown(ledger), attempt: 'mine', now: later(NOW, 3_600) }
+  },
+  resolve: async (ledger) => {
+    const payment = await unknown(ledger)
+    const word = {
+      payment,
+      outcome: 'settled',
+      amount: minor(900),
+      evidence: 'statement 7',
+      now: NOW,
+    } as const
+    accepted(await ledger.execute('resolve', { ...word, by: 'asha', attempt: 'first' }))
+    return { ...word, by: 'bela', attempt: 'mine' }
+  },
+  reverse: async (ledger) => {
+    const payment = await reversed(ledger)
+    return { payment, id: 'rfnd_1', kind: 'refunded', amount: minor(200), now: NOW }
+  },
+  regain: async (ledger) => {
+    const payment = await reversed(ledger)
+    const word = { evidence: 'note 7', by: 'asha', attempt: 'mine', now: NOW }
+    return { payment, reversedAmount: minor(300), ...word }
   },
   refuse: async (ledger) => refusalOf((await startChain(ledger)).leaf),
   decideHold: async (ledger) => {

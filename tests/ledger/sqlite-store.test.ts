@@ -167,7 +167,7 @@ describe('opening', () => {
     raw((db) => db.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`))
     const error = await open().catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code: 'store_newer', retryable: false })
-    expect(String(error)).toMatch(/schema 4 and this program knows 3; use the newer program$/)
+    expect(String(error)).toMatch(/schema 5 and this program knows 4; use the newer program$/)
     expect(raw((db) => db.prepare('PRAGMA user_version').get())).toEqual({
       user_version: SCHEMA_VERSION + 1,
     })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from 'vitest'
 import { contract, PARTS } from '../ledger/contract.ts'
+import { lateContract } from '../ledger/contract-late.ts'
 import { type FirestoreDouble, startFirestoreDouble } from '../support/firestore/double.ts'
 import { openLedger, openTogether, told } from '../support/firestore/ledger.ts'
 
@@ -17,5 +18,10 @@ contract(
   },
   PARTS.filter((part) => part !== 'together'),
 )
+
+lateContract('firestore, late money', async () => {
+  const ledger = await openLedger(double.host)
+  return { ledger, dispose: () => ledger.close() }
+})
 
 contract('firestore, pessimistic, four instances', () => openTogether(double.host, 3), ['together'])
