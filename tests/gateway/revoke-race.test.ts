@@ -224,7 +224,7 @@ async function judgeSums(store: Ledger, { run, root, calls }: Scene) {
   expect(tree.reduce((sum, { account }) => sum + account.reserved, 0)).toBe(of('unknown'))
   const lines: string[] = []
   for await (const line of exportLog(store, run)) lines.push(line)
-  expect(verifyExport(lines).broken).toBeUndefined()
+  expect(verifyExport(lines, { run }).broken).toBeUndefined()
 }
 
 /** Every way in which a stop can find a payment must have come up, or the seeds show nothing. */
