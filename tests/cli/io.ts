@@ -39,5 +39,9 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     clock: options.clock ?? systemClock(),
     signal: new AbortController().signal,
   })
-  return { code, out, err, json: <T>() => JSON.parse(out) as T }
+  const json = <T>() => {
+    if (out === '') throw new Error(`expected an answer, got ${code}: ${err}`)
+    return JSON.parse(out) as T
+  }
+  return { code, out, err, json }
 }
