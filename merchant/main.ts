@@ -52,7 +52,7 @@ async function main(): Promise<void> {
     ...(publicUrl === undefined ? {} : { publicUrl: publicUrl.replace(/\/+$/, '') }),
   })
   const stop = () => void storefront.close()
-  process.once('SIGTERM', stop).once('SIGINT', stop)
+  process.on('SIGTERM', stop).on('SIGINT', stop)
   // Started by a parent with an IPC channel: do not outlive it.
   process.once('disconnect', stop)
   const { url, merchants } = storefront

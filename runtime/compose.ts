@@ -132,8 +132,14 @@ export async function compose(options: ComposeOptions): Promise<Headgate> {
   const log = options.log ?? (() => undefined)
   const clock = overrides.clock ?? systemClock()
   const closing: (() => Promise<void> | void)[] = []
-  const closeAll = async () => {
+  const endAll = async () => {
     for (const close of closing.splice(0).reverse()) await close()
+  }
+  let ending: Promise<void> | undefined
+  // Whoever asks again waits for the same end.
+  const closeAll = () => {
+    ending ??= endAll()
+    return ending
   }
   try {
     const ledger = overrides.ledger ?? (await openStore(options))

@@ -9,21 +9,29 @@ import { systemClock } from './core/clock.ts'
 /** How long a command may take to put things away after a signal, before a second look. */
 const GRACE_MS = 20_000
 
+/** A second signal within this time is the first one again: a terminal and npm pass on the same key press. */
+const SAME_WISH_MS = 1_000
+
 /** How often a process under npm looks whether the shell between them is still there. */
 const PARENT_MS = 1_000
 
 function interruptible({ underNpm }: Environment): AbortSignal {
   const controller = new AbortController()
+  let mayInsist = false
   const stop = () => {
     if (controller.signal.aborted) return
     controller.abort()
     setTimeout(() => process.exit(EXIT.interrupted), GRACE_MS).unref()
+    setTimeout(() => {
+      mayInsist = true
+    }, SAME_WISH_MS).unref()
   }
   const insist = () => {
-    if (controller.signal.aborted) process.exit(EXIT.interrupted)
+    if (mayInsist) process.exit(EXIT.interrupted)
     stop()
   }
-  process.on('SIGINT', insist).on('SIGTERM', insist)
+  // Only a person insists: whoever sends SIGTERM has SIGKILL for that.
+  process.on('SIGINT', insist).on('SIGTERM', stop)
   // Started by a parent with an IPC channel: do not outlive it.
   process.once('disconnect', stop)
   const parent = process.ppid

@@ -52,4 +52,4 @@ const stop = async () => {
   data.close()
   process.exit(0)
 }
-process.once('SIGTERM', stop).once('disconnect', stop)
+process.on('SIGTERM', stop).once('disconnect', stop)

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -202,6 +202,17 @@ describe('a gateway that serves', () => {
     first.child.kill('SIGTERM')
     const ended = await first.ended
     expect([ended.code, ended.err]).toEqual([0, ''])
+  })
+
+  it('takes its time to end however often it is told at once, and leaves a checkpoint', async () => {
+    const { args, data } = await place()
+    const served = start(args)
+    await served.ready
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM', 'SIGINT'] as const)
+      served.child.kill(signal)
+    expect((await served.ended).code).toBe(0)
+    const kept = readFileSync(join(data, 'checkpoints.ndjson'), 'utf8')
+    expect(kept).toMatch(/^\{"checkpoint":"[\w.-]+"\}\n$/)
   })
 
   it('leaves its data free when it is killed', async () => {

@@ -39,7 +39,7 @@ async function main(): Promise<void> {
     ...(keyFile === undefined ? {} : { keyFile }),
   })
   const stop = () => void server.close()
-  process.once('SIGTERM', stop).once('SIGINT', stop)
+  process.on('SIGTERM', stop).on('SIGINT', stop)
   // Started by a parent with an IPC channel: do not outlive it.
   process.once('disconnect', stop)
   process.stdout.write(`${JSON.stringify({ url: server.url, keyFile: server.keyFile })}\n`)
