@@ -32,7 +32,7 @@ import { createGateway, type Gateway } from './gateway/gateway.ts'
 import { createMerchants } from './gateway/merchants.ts'
 import type { Check } from './gateway/pipeline.ts'
 import { createReconciler, type ReconcileDelays, type Reconciler } from './gateway/reconcile.ts'
-import { recordRootKeys } from './gateway/root-key-events.ts'
+import { recordTerms } from './gateway/terms.ts'
 import { repeat } from './gateway/timers.ts'
 import { inProcess } from './http/in-process.ts'
 import { createInterface } from './http/interface.ts'
@@ -150,8 +150,10 @@ export async function compose(options: ComposeOptions): Promise<Headgate> {
       overrides.engine ?? (await createTokenEngine({ rootKeys: rootKeysOf(secrets), clock }))
     closing.push(() => engine.close())
     const parts = { ledger, engine, clock, rail: railOf(options), merchants: merchantsOf(options) }
-    await recordRootKeys(ledger, publishedRootKeys(rootKeysOf(secrets)), nowSeconds(clock))
-    const gateway = createGateway(gatewayDeps(options, parts, log))
+    const policy = overrides.policy ?? createPolicy(config.policy)
+    const rootKeys = publishedRootKeys(rootKeysOf(secrets))
+    await recordTerms(ledger, { rootKeys, policy: policy.version }, nowSeconds(clock))
+    const gateway = createGateway({ ...gatewayDeps(options, parts, log), policy })
     const reconciler = createReconciler(reconcileDeps(options, parts, log))
     const signer = signerOf(options)
     if (!overrides.manual) {
@@ -239,7 +241,7 @@ function monitorOf({ config, overrides }: ComposeOptions): Monitor | undefined {
   return monitor.kind === 'none' ? undefined : createScriptedMonitor({ steps: monitor.steps })
 }
 
-function gatewayDeps(options: ComposeOptions, parts: Parts, log: Log): GatewayDeps {
+function gatewayDeps(options: ComposeOptions, parts: Parts, log: Log): Omit<GatewayDeps, 'policy'> {
   const { config, secrets, overrides = {} } = options
   return {
     ...parts,
@@ -253,7 +255,6 @@ function gatewayDeps(options: ComposeOptions, parts: Parts, log: Log): GatewayDe
       agent: { engine: config.engine.kind },
     },
     holderKeys: createHolderKeys(secrets.runtimeSecret),
-    policy: overrides.policy ?? createPolicy(config.policy),
     monitor: monitorOf(options),
     signing: secrets.signing,
     ...(overrides.timings === undefined ? {} : { timings: overrides.timings }),
