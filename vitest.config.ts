@@ -17,7 +17,7 @@ export default defineConfig({
           exclude: ['tests/system/**', 'tests/tokens/**', 'tests/stores/**'],
           // Nothing here changes what it shares with the next file, and loading it all anew takes as long as the tests.
           isolate: false,
-          testTimeout: 30_000,
+          testTimeout: 60_000,
           env,
         },
       },
