@@ -4,6 +4,7 @@ import { deny } from '../../runtime/core/codes.ts'
 import { holdIdOf, sha256 } from '../../runtime/core/ids.ts'
 import { ed25519FromSeed } from '../../runtime/core/keys.ts'
 import type { CommandName, Commands, Ledger } from '../../runtime/core/ledger.ts'
+import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type { HoldRecord, NodeRecord } from '../../runtime/core/records.ts'
 import { later } from '../../runtime/core/time.ts'
@@ -25,9 +26,9 @@ export type Scenes = {
   readonly [K in CommandName]: (ledger: Ledger) => Promise<Commands[K]['input']>
 }
 
-export function aHold(leaf: NodeRecord): HoldRecord {
+export function aHold(leaf: NodeRecord, of: Partial<HoldRecord> = {}): HoldRecord {
   const payment = aPayment(leaf)
-  const digest = sha256(`card of ${payment.id}`)
+  const digest = of.digest ?? sha256(`card of ${payment.id}`)
   return {
     id: holdIdOf(payment.id, digest),
     run: leaf.run,
@@ -40,9 +41,10 @@ export function aHold(leaf: NodeRecord): HoldRecord {
     amount: payment.amount,
     currency: payment.currency,
     lines: payment.lines,
-    expiresAtSeconds: later(NOW, 600),
+    expiresAtSeconds: later(NOW, LIMITS.holdSeconds),
     createdAtSeconds: NOW,
     state: 'open',
+    ...of,
   }
 }
 

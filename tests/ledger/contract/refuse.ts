@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { deny, hold } from '../../../runtime/core/codes.ts'
 import { parseEvent } from '../../../runtime/core/events.ts'
-import { freshId, holdIdOf, sha256 } from '../../../runtime/core/ids.ts'
+import { freshId, sha256 } from '../../../runtime/core/ids.ts'
 import type { Commands, Ledger } from '../../../runtime/core/ledger.ts'
 import { LIMITS } from '../../../runtime/core/limits.ts'
 import type { HoldRecord, NodeRecord } from '../../../runtime/core/records.ts'
@@ -18,6 +18,7 @@ import {
   NOW,
   startChain,
 } from '../../support/ledger.ts'
+import { aHold } from '../scenes.ts'
 import type { Bench } from './bench.ts'
 
 export function refuseContract(bench: Bench): void {
@@ -27,28 +28,6 @@ export function refuseContract(bench: Bench): void {
     beforeEach(() => {
       ledger = bench.ledger()
     })
-
-    const holdFor = (leaf: NodeRecord, of: Partial<HoldRecord> = {}): HoldRecord => {
-      const payment = aPayment(leaf)
-      const digest = of.digest ?? sha256(`card of ${payment.id}`)
-      return {
-        id: holdIdOf(payment.id, digest),
-        run: leaf.run,
-        node: leaf.id,
-        payment: payment.id,
-        digest,
-        code: 'approval_required',
-        payee: payment.payee,
-        merchant: payment.merchant,
-        amount: payment.amount,
-        currency: payment.currency,
-        lines: payment.lines,
-        expiresAtSeconds: later(NOW, LIMITS.holdSeconds),
-        createdAtSeconds: NOW,
-        state: 'open',
-        ...of,
-      }
-    }
 
     const refusal = (leaf: NodeRecord, of: Partial<Commands['refuse']['input']> = {}) => ({
       node: leaf.id,
@@ -64,7 +43,7 @@ export function refuseContract(bench: Bench): void {
     const held = (leaf: NodeRecord, of: Partial<HoldRecord> = {}) =>
       refusal(leaf, {
         denial: hold('approval_required', 'big-spend'),
-        hold: holdFor(leaf, of),
+        hold: aHold(leaf, of),
         now: of.createdAtSeconds ?? NOW,
       })
 
