@@ -31,6 +31,7 @@ export function storeOf(world: World, process: Process): Ledger {
     hold: read('hold', ledger.hold),
     holds: read('holds', ledger.holds),
     step: read('step', ledger.step),
+    steps: read('steps', ledger.steps),
     events: read('events', ledger.events),
     feed: read('feed', ledger.feed),
     heads: read('heads', ledger.heads),

@@ -2,6 +2,7 @@
 import type { RunId } from '../core/ids.ts'
 import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
+import { sidesOf } from './sides.ts'
 
 /**
  * Lines `{"hash":…,"body":"<exact text>"}` without line ends, of one run or of everything. Each stream is read up to
@@ -16,5 +17,15 @@ export async function* exportLog(ledger: Ledger, run?: RunId): AsyncGenerator<st
       if (events.length === 0) break
       after += events.length
     }
+  }
+}
+
+/** Lines `{"side":{of, what, salt, value}}` without line ends: what belongs to no log that is handed on without need. */
+export async function* exportSides(
+  ledger: Ledger,
+  runs: AsyncIterable<RunId> | Iterable<RunId>,
+): AsyncGenerator<string, void> {
+  for await (const run of runs) {
+    for await (const side of sidesOf(ledger, run)) yield JSON.stringify({ side })
   }
 }

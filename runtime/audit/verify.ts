@@ -11,6 +11,10 @@
  * the event states. What nobody can see from a log is whether its very end was cut off: a seal, a receipt or a
  * checkpoint that was kept elsewhere shows it. A checkpoint says where all open streams stood at one instant, so it also
  * orders their events: a payment after it may have read no standing that is older.
+ *
+ * Of personal data the log has salted digests. A line `{"side":{of, what, salt, value}}` gives a clear value, which is held
+ * against its digest: SHA-256 over the salt, a line end and the value; of a mandate over its text alone. Where no line
+ * gives it, the value is erased if the log says so of its run, and otherwise it is only not there.
  */
 import {
   createHash,
@@ -49,11 +53,25 @@ export interface RunTotals {
   readonly spent: number
 }
 
+/** Personal values that the log has digests of, each counted in one of three ways. */
+export interface PersonalCounts {
+  readonly values: number
+  /** Given in clear, and what the log commits to. */
+  readonly disclosed: number
+  /** Of runs that were erased. */
+  readonly erased: number
+  readonly absent: number
+  /** Runs whose personal values were erased. */
+  readonly erasedRuns: number
+}
+
 export interface AuditVerdict {
   readonly ok: boolean
   readonly events: number
   readonly streams: number
   readonly runs: readonly RunTotals[]
+  /** Absent where the log has none. */
+  readonly personal?: PersonalCounts
   /** The first link that does not hold. */
   readonly broken?: BrokenLink
 }
@@ -396,7 +414,7 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
 
 /** Events without money: the only ones that may follow `ended`. */
 const QUIET = new Set(
-  'refused held approved hold_refused read planned looked chose unmet delivered operator'.split(
+  'refused held approved hold_refused read planned looked chose unmet delivered operator erased'.split(
     ' ',
   ),
 )
@@ -416,7 +434,16 @@ interface Log {
   readonly recorded: Map<number, Event>
   /** The last event by which an operator accepted an older store. */
   accepted?: Event
+  /** Digests of personal values by what they are of, and whose runs were erased. */
+  readonly committed: Map<string, Committed>
+  readonly erased: Set<string>
   events: number
+}
+
+interface Committed {
+  readonly run: string
+  readonly digests: Set<string>
+  readonly disclosed: Set<string>
 }
 
 function replay(log: Log, event: Event): void {
@@ -444,8 +471,63 @@ function replay(log: Log, event: Event): void {
   if (step === undefined && !isPlain) fail(event, 'not a type of event')
   step?.(stream, event)
   stream.versions.push(stream.states.length)
-  if (isGateway) noteAct(log, event)
-  else compare(stream, event)
+  if (isGateway) {
+    noteAct(log, event)
+    return
+  }
+  compare(stream, event)
+  notePersonal(log, event, first)
+}
+
+/** Fields that hold salted digests, by the type of their event; of a payment's events the payment, else the node. */
+const PERSONAL: Readonly<Record<string, readonly string[]>> = {
+  opened: ['label'],
+  reserved: ['account', 'lines'],
+  proposed: ['evidence'],
+  resolved: ['evidence'],
+  regained: ['evidence'],
+}
+
+function notePersonal({ committed, erased }: Log, event: Event, first: Event): void {
+  const { run, type, data, stream, prev } = event
+  const note = (of: string, what: string, digest: unknown) => {
+    if (typeof digest !== 'string') return
+    const name = canonical([of, what])
+    const known = committed.get(name) ?? { run, digests: new Set(), disclosed: new Set() }
+    committed.set(name, known)
+    known.digests.add(digest)
+  }
+  const isRoot = first.data.parent === undefined
+  if (type === 'opened' && isRoot) note(run, 'mandate', prev)
+  const fields = Object.hasOwn(PERSONAL, type) ? (PERSONAL[type] ?? []) : []
+  for (const what of fields) note(wordOf(data.payment) || stream, what, data[what])
+  if (type !== 'erased') return
+  if (!isRoot || erased.has(run)) fail(event, 'a run is erased once, in the stream of its root')
+  erased.add(run)
+}
+
+/** A clear value, which must be one that an event commits to. */
+function checkSide({ committed }: Log, side: unknown, lineNumber: number): void {
+  const at = { stream: `line ${lineNumber}`, seq: 0 }
+  const { of, what, salt, value } = isFields(side) ? side : fail(at, 'expected a side record')
+  if (![of, what, salt, value].every((each) => typeof each === 'string')) {
+    fail(at, 'expected four texts in a side record')
+  }
+  const known = committed.get(canonical([of, what])) ?? fail(at, 'the log knows of no such value')
+  const text = wordOf(value)
+  const digest = sha256(what === 'mandate' ? text : `${wordOf(salt)}\n${text}`)
+  if (!known.digests.has(digest)) fail(at, 'the clear value is not the one that the log commits to')
+  known.disclosed.add(digest)
+}
+
+function personalOf({ committed, erased: runs }: Log): PersonalCounts {
+  const counts = { values: 0, disclosed: 0, erased: 0, absent: 0, erasedRuns: runs.size }
+  for (const { run, digests, disclosed } of committed.values()) {
+    counts.values += digests.size
+    counts.disclosed += disclosed.size
+    counts[runs.has(run) ? 'erased' : 'absent'] += digests.size - disclosed.size
+  }
+  return counts
 }
 
 /** What operators' events of the gateway say about checkpoints. */
@@ -797,24 +879,35 @@ function totalsOf({ streams }: Log): RunTotals[] {
   })
 }
 
+/** How a line with a clear value begins. */
+const SIDE = /^\{"side":/
+
 /** Verifies a whole export, line by line, and then what joins its streams. Never throws for what a log holds. */
 export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {}): AuditVerdict {
   const [streams, created, sealed, recorded] = [new Map(), new Map(), new Map(), new Map()]
-  const log: Log = { streams, created, sealed, recorded, events: 0 }
+  const known = { committed: new Map<string, Committed>(), erased: new Set<string>() }
+  const log: Log = { streams, created, sealed, recorded, ...known, events: 0 }
+  const sides: (readonly [side: unknown, lineNumber: number])[] = []
   const found = () => ({ events: log.events, streams: log.streams.size })
   let lineNumber = 0
   try {
     for (const line of lines) {
       lineNumber += 1
-      if (line !== '') replay(log, readLine(line, lineNumber))
+      if (line === '') continue
+      const side = SIDE.test(line) ? parseObject(line)?.side : undefined
+      if (side === undefined) replay(log, readLine(line, lineNumber))
+      else sides.push([side, lineNumber])
     }
+    for (const [side, number] of sides) checkSide(log, side, number)
     joinStreams(log)
     assertWhole(log, options)
     for (const seal of options.seals ?? []) checkSeal(log, seal, options)
     for (const receipt of options.receipts ?? []) checkReceipt(log, receipt, options)
     for (const jws of options.checkpoints ?? [])
       orderAround(log, checkCheckpoint(log, jws, options))
-    return { ok: true, ...found(), runs: totalsOf(log) }
+    const personal = personalOf(log)
+    const beside = personal.values === 0 ? {} : { personal }
+    return { ok: true, ...found(), runs: totalsOf(log), ...beside }
   } catch (error) {
     if (error instanceof Broken) return { ok: false, ...found(), runs: [], broken: error.link }
     // Nesting that the parser itself cannot follow is the log's doing too.
@@ -823,6 +916,10 @@ export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {
     return { ok: false, ...found(), runs: [], broken }
   }
 }
+
+/** One sentence about personal values for a person. */
+export const personalText = ({ values, disclosed, erased, absent }: PersonalCounts): string =>
+  `personal values: ${values}; ${disclosed} given and true, ${erased} erased, ${absent} not given`
 
 function main(args: readonly string[]): number {
   const files = { type: 'string', multiple: true } as const
@@ -843,11 +940,12 @@ function main(args: readonly string[]): number {
       ...(values.jwks === undefined ? {} : { jwks: JSON.parse(read(values.jwks)) }),
     },
   )
-  const { ok, events, streams, runs, broken } = verdict
+  const { ok, events, streams, runs, personal, broken } = verdict
   const lines = runs.map(
     (run) =>
       `${run.run}: ceiling ${run.ceiling}, spent ${run.spent}, reserved ${run.reserved}, left ${run.available}`,
   )
+  if (personal !== undefined) lines.push(personalText(personal))
   const isEmpty = events === 0 && broken === undefined
   const held = isEmpty ? 'there is no event, so nothing was verified' : 'all hold'
   const end = broken ? `broken at ${broken.stream} event ${broken.seq}: ${broken.why}` : held

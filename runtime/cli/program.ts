@@ -14,6 +14,7 @@ import { keysCommand, mandateCommand } from './commands/keys.ts'
 import { paymentsCommand } from './commands/payments.ts'
 import {
   cancelCommand,
+  eraseCommand,
   runCommand,
   runsCommand,
   standingCommand,
@@ -55,6 +56,7 @@ export function createProgram(io: Io): Command {
     standingCommand(io, 'resume'),
     standingCommand(io, 'revoke'),
     cancelCommand(io),
+    eraseCommand(io),
     auditCommand(io),
     receiptCommand(io),
     tokenCommand(io),

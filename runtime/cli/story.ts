@@ -77,6 +77,8 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
       return ['frozen', '❄', [event.type, here, `by ${event.data.by}`]]
     case 'resumed':
       return ['good', '●', ['resumed', here, `by ${event.data.by}`]]
+    case 'erased':
+      return ['idle', '■', ['erased', `what is personal in this run, by ${event.data.by}`]]
     case 'sealed':
       return ['good', '■', ['sealed', `${endedText(event.data.state)}; its last hash is signed`]]
     default:

@@ -96,6 +96,8 @@ export const EVENT_DATA = {
     /** SHA-256 of the revocation ids, joined by commas. */
     chain: digestSchema,
     custody: z.enum(['funnel', 'outside']),
+    /** Salted digest of its label. */
+    label: digestSchema.optional(),
   }),
   split: z.strictObject({ child: nodeIdSchema, amount: minorSchema, nodes: count }),
   reserved: z.strictObject({
@@ -106,6 +108,9 @@ export const EVENT_DATA = {
     standings,
     /** The approved hold that this reservation used up. */
     hold: holdIdSchema.optional(),
+    /** Salted digests of the payee's account and of what is bought. */
+    account: digestSchema.optional(),
+    lines: digestSchema.optional(),
   }),
   /** `nonce` is the digest of the nonce of the one attempt that may call the rail. */
   submitted: z.strictObject({ payment: paymentIdSchema, nonce: digestSchema, standings, checks }),
@@ -172,6 +177,11 @@ export const EVENT_DATA = {
   ended: z.strictObject({ version: count }),
   /** In the parent's stream: the child's head just after it ended. */
   closed: z.strictObject({ child: nodeIdSchema, ...head }),
+  /**
+   * In the root's stream: the clear values of the whole run are gone, those of so many nodes, payments and holds. What
+   * the log has of them are digests whose salts are gone too.
+   */
+  erased: z.strictObject({ by: word, nodes: count, payments: count, holds: count }),
   read: noted,
   planned: noted,
   looked: noted,

@@ -39,6 +39,8 @@ export type LedgerRefusal =
   | 'hold_limit'
   | 'stale'
   | 'same_operator'
+  | 'run_live'
+  | 'money_waiting'
 
 export interface Refused {
   readonly ok: false
@@ -241,6 +243,32 @@ export interface SaveStep {
   readonly now: Seconds
 }
 
+/** Clear copies of personal values to wipe, of a run that is over; which ones there are, the caller lists. */
+export interface EraseParts {
+  readonly run: RunId
+  readonly nodes: readonly NodeId[]
+  readonly payments: readonly PaymentId[]
+  readonly holds: readonly HoldId[]
+  readonly steps: readonly StepName[]
+  readonly now: Seconds
+}
+
+export interface StepName {
+  readonly node: NodeId
+  readonly name: string
+}
+
+/** Ends the erasure of a run: wipes what its own record says in clear, and tells of all of it. */
+export interface Erase {
+  readonly run: RunId
+  readonly by: string
+  /** How many there were. */
+  readonly nodes: number
+  readonly payments: number
+  readonly holds: number
+  readonly now: Seconds
+}
+
 export interface FinishRun {
   readonly run: RunId
   readonly state: RunState
@@ -284,6 +312,10 @@ export interface Commands {
   note: { input: Note; result: Result<{ head: Head }> }
   saveStep: { input: SaveStep; result: Result<{ value: unknown; created: boolean }> }
   finishRun: { input: FinishRun; result: Result<{ run: RunRecord }> }
+  /** `run_live` before the run is sealed, `money_waiting` where a payment waits for the rail's word. */
+  eraseParts: { input: EraseParts; result: Result<object> }
+  /** As `eraseParts`. A store that has answered keeps no byte of what was wiped, in freed space neither. */
+  erase: { input: Erase; result: Result<{ run: RunRecord }> }
 }
 
 export type CommandName = keyof Commands
@@ -369,6 +401,8 @@ export interface Ledger {
     limit: number
   }): Promise<readonly HoldRecord[]>
   step(node: NodeId, name: string): Promise<unknown>
+  /** Names of the steps that are recorded of a node. */
+  steps(node: NodeId): Promise<readonly string[]>
   events(stream: StreamId, after: number, limit: number): Promise<readonly EventRecord[]>
   feed(run: RunId, after: number, limit: number): Promise<readonly FeedEntry[]>
   /**

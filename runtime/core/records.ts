@@ -45,6 +45,8 @@ export interface RunRecord {
   readonly finishedAtSeconds?: Seconds
   /** Compact JWS `seal+jwt` over the root's final head. */
   readonly seal?: string
+  /** When the clear values of the run were erased: its mandate's text, labels, accounts, goods, evidence. */
+  readonly erasedAtSeconds?: Seconds
 }
 
 export interface NodeRecord {
@@ -68,6 +70,9 @@ export interface NodeRecord {
   /** `funnel`: the runtime derives the holder key. `outside`: somebody else holds it. */
   readonly custody: 'funnel' | 'outside'
   readonly createdAtSeconds: Seconds
+  /** The secret that the salts of its personal values derive from; gone once they are erased. */
+  readonly salt?: string
+  readonly erasedAtSeconds?: Seconds
 }
 
 /** The record of the node whose own block says `claims`; `path` ends with the node, and its parent stands before it. */
@@ -75,7 +80,7 @@ export function nodeRecord(
   claims: BlockClaims,
   rest: Pick<
     NodeRecord,
-    'run' | 'path' | 'label' | 'revocationIds' | 'custody' | 'createdAtSeconds'
+    'run' | 'path' | 'label' | 'revocationIds' | 'custody' | 'createdAtSeconds' | 'salt'
   >,
 ): NodeRecord {
   const { node: id, kind, currency, ceiling, expiresAtSeconds, payees, holder, quote } = claims
@@ -189,7 +194,7 @@ export interface PaymentRecord {
   readonly amount: Minor
   readonly state: PaymentState
   readonly rail: string
-  /** The account that the operator bound the payee to, as told to the rail. */
+  /** The account that the operator bound the payee to, as told to the rail; once the run is erased, no more. */
   readonly account: string
   readonly railKey: string
   /** Of the attempt that may call the rail. */

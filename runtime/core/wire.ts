@@ -120,6 +120,8 @@ export const runViewSchema = z.strictObject({
   expiresAtSeconds: at,
   finishedAtSeconds: at.optional(),
   seal: z.string().optional(),
+  /** From then on `erased` stands where personal values were. */
+  erasedAtSeconds: at.optional(),
   /** Sums over all nodes. */
   totals: z.strictObject({ available: minorSchema, reserved: minorSchema, spent: minorSchema }),
   heldCount: z.number().int(),

@@ -4,7 +4,7 @@
  */
 import type { BlockClaims } from '../core/block.ts'
 import { Fault } from '../core/errors.ts'
-import { childNodeIdOf, type Digest, type NodeId, type PayeeId } from '../core/ids.ts'
+import { childNodeIdOf, type Digest, freshId, type NodeId, type PayeeId } from '../core/ids.ts'
 import type { LedgerRefusal } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Minor } from '../core/money.ts'
@@ -52,6 +52,7 @@ export async function makeChild(
         revocationIds,
         custody: 'funnel',
         createdAtSeconds: now,
+        salt: freshId(),
       }),
       token,
       nodes: spec.nodes,
@@ -88,6 +89,8 @@ function splitReason(code: LedgerRefusal): string {
     case 'hold_limit':
     case 'stale':
     case 'same_operator':
+    case 'run_live':
+    case 'money_waiting':
       throw new Fault('internal', `a split was refused: ${code}`)
     case 'insufficient':
     case 'node_limit':

@@ -1,6 +1,7 @@
 /** Payees and the accounts that the operator bound them to. */
 import { type Digest, type PayeeId, sha256 } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
+import { digestAt } from '../core/personal.ts'
 
 /** A registered destination of money; `accounts` by the rail's name. */
 export interface Payee {
@@ -13,8 +14,11 @@ export interface Payee {
 export interface Binding {
   readonly name: string
   readonly account: string
-  /** What a run pins: changes whenever the rail or the account does. */
-  readonly digest: Digest
+  /**
+   * What a run pins, salted with its root's secret: changes whenever the rail or the account does. It stands in receipts,
+   * and an account's number alone could be found by trying. Without a secret, for runs of before salts, it is bare.
+   */
+  readonly digest: (salt: string | undefined) => Digest
 }
 
 export type Bindings = ReadonlyMap<PayeeId, Binding>
@@ -25,7 +29,9 @@ export function bindingsOf(payees: readonly Payee[], rail: string): Bindings {
     payees.flatMap(({ id, name, accounts }) => {
       const account = Object.hasOwn(accounts, rail) ? accounts[rail] : undefined
       if (account === undefined) return []
-      const digest = sha256(canonicalJson({ payee: id, rail, account }))
+      const bound = canonicalJson({ payee: id, rail, account })
+      const digest = (salt: string | undefined) =>
+        (salt === undefined ? undefined : digestAt({ salt }, 'binding', bound)) ?? sha256(bound)
       return [[id, { name, account, digest }] as const]
     }),
   )

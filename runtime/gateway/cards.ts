@@ -12,6 +12,8 @@ import type { Seconds } from '../core/time.ts'
 
 /** What a card shows of the payment itself. */
 export interface Card {
+  /** The leaf's secret, so that what is on the card cannot be found from the digest by trying. */
+  readonly salt?: string
   readonly payment: PaymentId
   readonly payee: string
   readonly payeeName: string

@@ -6,6 +6,7 @@
 import { Fault, Rejected } from '../core/errors.ts'
 import type { NodeId, RunId } from '../core/ids.ts'
 import { nowSeconds } from '../core/time.ts'
+import type { ErasedRun } from '../ledger/erasing.ts'
 import { type Answer, unavailable } from './answers.ts'
 import type { RawRequest } from './attempt.ts'
 import { cancelRun } from './finish.ts'
@@ -18,6 +19,7 @@ import {
   closeByOperator,
   type DecidedHold,
   decideHold,
+  eraseOf,
   type HoldDecision,
   type RegainedPayment,
   type RegainWord,
@@ -66,6 +68,8 @@ export interface Gateway {
   resolve(word: ResolutionWord): Promise<ResolvedPayment>
   /** A person’s word that what came back of a settled payment may be used again. */
   regain(word: RegainWord): Promise<RegainedPayment>
+  /** Erases personal values of a run that is sealed: `run_live` before, `money_waiting` while a payment is. */
+  erase(run: RunId, by: string): Promise<ErasedRun>
 
   /** Closes what expired, was revoked or cancelled; call it every few seconds. */
   sweep(): Promise<Swept>
@@ -106,6 +110,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     refuse: (of) => throwing(gate, () => decideHold(gate, { ...of, decision: 'refused' })),
     resolve: (word) => throwing(gate, () => resolvePayment(gate, word)),
     regain: (word) => throwing(gate, () => regainPayment(gate, word)),
+    erase: (run, by) => throwing(gate, () => eraseOf(gate, run, by)),
     sweep: () => throwing(gate, () => sweep(gate)),
     flushCounts: () => throwing(gate, () => gate.counts.flush(gate.ledger, nowSeconds(gate.clock))),
     pendingCounts: () => new Map(gate.counts.pending),

@@ -6,7 +6,7 @@
 import type { BlockClaims } from '../core/block.ts'
 import { type Denial, deny } from '../core/codes.ts'
 import type { VerifiedToken } from '../core/engine.ts'
-import { allottedNodeIdOf, type NodeId, type RunId } from '../core/ids.ts'
+import { allottedNodeIdOf, freshId, type NodeId, type RunId } from '../core/ids.ts'
 import type { LedgerRefusal } from '../core/ledger.ts'
 import { ZERO } from '../core/money.ts'
 import { nodeRecord } from '../core/records.ts'
@@ -106,6 +106,7 @@ async function split(
     revocationIds: chain.revocationIds,
     custody: 'outside',
     createdAtSeconds: now,
+    salt: freshId(),
   })
   const fanOut = facts.mandate?.limits.fanOut ?? 0
   const result = await gate.ledger.execute('split', { child: record, nodes, fanOut, now })

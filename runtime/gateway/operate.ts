@@ -15,6 +15,7 @@ import { LIMITS } from '../core/limits.ts'
 import type { HoldRecord, NodeRecord, RunRecord, StandingState } from '../core/records.ts'
 import { later, nowSeconds, secondsSchema } from '../core/time.ts'
 import { closeSubtree } from '../ledger/closing.ts'
+import { type ErasedRun, eraseRun } from '../ledger/erasing.ts'
 import { asksAbout, type Card } from './cards.ts'
 import { cancelRun, finishIfClosed } from './finish.ts'
 import type { Gate } from './gate.ts'
@@ -120,6 +121,11 @@ export function regainPayment(gate: Gate, word: RegainWord): Promise<RegainedPay
   return ledger.execute('regain', { ...word, attempt: freshId(), now: nowSeconds(clock) })
 }
 
+/** Erases the clear values of a run that has ended; see `runtime/ledger/erasing.ts` for what goes and what stays. */
+export function eraseOf(gate: Gate, run: RunId, by: string): Promise<ErasedRun> {
+  return eraseRun(gate.ledger, { run, by }, gate.clock)
+}
+
 export type HoldDecision = Pick<DecideHold, 'digest' | 'by'> & { readonly hold: HoldId }
 
 /** The card as records and configuration have it now; undefined where something of it is gone. */
@@ -131,10 +137,11 @@ async function cardAsStored(gate: Gate, hold: HoldRecord): Promise<Card | undefi
   const path = nodes.filter((node): node is NodeRecord => node !== undefined)
   const { payment, payee, merchant, amount, currency, lines } = hold
   return {
+    ...(leaf.salt === undefined ? {} : { salt: leaf.salt }),
     payment,
     payee,
     payeeName: binding.name,
-    account: binding.digest,
+    account: binding.digest(path[0]?.salt),
     merchant,
     amount,
     currency,

@@ -38,7 +38,7 @@ export async function pay(gate: Gate, raw: RawRequest): Promise<Answer> {
     return replay(gate, caller, snapshot.payment)
   }
 
-  let facts: Facts = { ...caller.facts, quote: quoteFacts(gate, quote) }
+  let facts: Facts = { ...caller.facts, quote: quoteFacts(gate, caller, quote) }
   const early = trial.judge('quote', attempt, facts)
   if (early) return refusePayment(gate, caller, { payment, denial: early })
   const purchase = purchaseOf(gate, caller, quote)

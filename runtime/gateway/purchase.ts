@@ -29,7 +29,7 @@ export const whatExpired = (purchase: Purchase): 'quote_expired' | 'expired' =>
   purchase.claims.exp === purchase.expiresAtSeconds ? 'quote_expired' : 'expired'
 
 /** What check 6 reads. */
-export function quoteFacts(gate: Gate, read: ReadQuote): QuoteFacts {
+export function quoteFacts(gate: Gate, { snapshot }: Caller<unknown>, read: ReadQuote): QuoteFacts {
   const { digest, claims } = read
   // An issuer sells for itself: a quote that names somebody else as the payee leads to no account.
   const sellsForItself = claims !== undefined && claims.payee === payeeOf(claims.iss)
@@ -38,7 +38,7 @@ export function quoteFacts(gate: Gate, read: ReadQuote): QuoteFacts {
     digest,
     signed: isSigned(read, gate.merchants),
     ...(claims === undefined ? {} : { claims }),
-    ...(binding === undefined ? {} : { binding: binding.digest }),
+    ...(binding === undefined ? {} : { binding: binding.digest(snapshot.path[0]?.salt) }),
   }
 }
 
@@ -77,11 +77,13 @@ export function purchaseOf(
 
 export function cardOf(gate: Gate, { snapshot }: Caller<unknown>, purchase: Purchase): Card {
   const { payment, claims, quote, binding } = purchase
+  const salt = snapshot.path.at(-1)?.salt
   return {
+    ...(salt === undefined ? {} : { salt }),
     payment,
     payee: claims.payee,
     payeeName: binding.name,
-    account: binding.digest,
+    account: binding.digest(snapshot.path[0]?.salt),
     merchant: claims.iss,
     amount: claims.amount,
     currency: claims.currency,

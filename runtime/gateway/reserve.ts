@@ -89,6 +89,8 @@ function reservedOf(
     case 'proofs_full':
     case 'hold_limit':
     case 'same_operator':
+    case 'run_live':
+    case 'money_waiting':
       throw unexpected('reserve', result.code)
   }
 }

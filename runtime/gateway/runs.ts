@@ -4,7 +4,7 @@
  */
 import type { BlockClaims } from '../core/block.ts'
 import { Fault, Rejected } from '../core/errors.ts'
-import { type NodeId, rootNodeIdOf, runIdOf } from '../core/ids.ts'
+import { freshId, type NodeId, rootNodeIdOf, runIdOf } from '../core/ids.ts'
 import type { Refused, Result } from '../core/ledger.ts'
 import { nodeRecord, type RunRecord } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
@@ -33,8 +33,9 @@ export async function createRun(gate: Gate, text: string): Promise<CreatedRun> {
   if (!reading.ok) throw new Rejected('mandate_rejected', reading.message, reading.claim)
   const claims = rootClaims(gate, reading)
   const { token, revocationIds } = await gate.engine.mintRoot(claims)
+  const salt = freshId()
   const result = await gate.ledger.execute('createRun', {
-    run: runRecord(gate, text, reading, claims, now),
+    run: runRecord(gate, text, reading, { claims, salt, now }),
     root: nodeRecord(claims, {
       run: claims.run,
       path: [claims.node],
@@ -42,6 +43,7 @@ export async function createRun(gate: Gate, text: string): Promise<CreatedRun> {
       revocationIds,
       custody: reading.mandate.holder === undefined ? 'funnel' : 'outside',
       createdAtSeconds: now,
+      salt,
     }),
     token,
     nodes: reading.mandate.limits.nodes,
@@ -89,18 +91,25 @@ function rootClaims(gate: Gate, { mandate, digest }: Accepted): BlockClaims & Ro
   }
 }
 
+interface MadeRoot {
+  readonly claims: BlockClaims & RootIds
+  /** The root's: what is pinned is salted with it. */
+  readonly salt: string
+  readonly now: RunRecord['createdAtSeconds']
+}
+
 type RootIds = Required<Pick<BlockClaims, 'run' | 'mandate'>>
 
 function runRecord(
   gate: Gate,
   text: string,
   { mandate, digest }: Accepted,
-  root: BlockClaims & RootIds,
-  now: RunRecord['createdAtSeconds'],
+  made: MadeRoot,
 ): RunRecord {
+  const { claims: root, salt, now } = made
   const pinned = mandate.payees.flatMap((payee) => {
     const binding = gate.bindings.get(payee)
-    return binding === undefined ? [] : [[payee, binding.digest] as const]
+    return binding === undefined ? [] : [[payee, binding.digest(salt)] as const]
   })
   return {
     id: root.run,

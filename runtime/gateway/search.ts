@@ -11,6 +11,7 @@ import { canonicalJson } from '../core/json.ts'
 import type { Note } from '../core/ledger.ts'
 import type { Item } from '../core/merchants.ts'
 import { ZERO } from '../core/money.ts'
+import { digestAt } from '../core/personal.ts'
 import { nowSeconds } from '../core/time.ts'
 import { quoteBody, searchBody } from '../core/wire.ts'
 import { type Answer, json } from './answers.ts'
@@ -36,7 +37,10 @@ export async function search(gate: Gate, raw: RawRequest): Promise<Answer> {
   if (!(await mayAsk(gate, caller, merchants))) return unauthenticated(gate, 'proof_replayed')
   const { items: found, silent } = await searchAll(gate, caller, merchants)
   const items = found.slice(0, caller.request.body.limit)
-  const digest = sha256(canonicalJson(items))
+  const text = canonicalJson(items)
+  const looked = caller.snapshot.path.at(-1)
+  // A shelf can be read again by anyone: salted, the digest tells nobody what was shown.
+  const digest = (looked && digestAt(looked, 'excerpt', text)) ?? sha256(text)
   await wasRead(gate, caller, { act: 'search', merchants, silent, items: items.length, digest })
   return json(200, { items })
 }

@@ -40,6 +40,15 @@ export const PROBLEMS = {
     status: 409,
     title: 'you have said this before; another operator must say exactly the same',
   },
+  run_live: {
+    status: 409,
+    title: 'the run has not ended: cancel it, or wait until it is sealed, before it is erased',
+  },
+  money_waiting: {
+    status: 409,
+    title:
+      'a payment of this run waits for the rail’s word, and what is known of it is needed till then',
+  },
   too_large: { status: 413, title: 'the request is larger than the documented limit' },
   unsupported_media_type: { status: 415, title: 'expected application/json without an encoding' },
   refused: { status: 422, title: 'the ledger refuses this' },
@@ -141,7 +150,9 @@ function ledgerProblem(code: LedgerRefusal): ProblemCode {
     case 'hold_limit':
       return 'refused'
     case 'same_operator':
-      return 'same_operator'
+    case 'run_live':
+    case 'money_waiting':
+      return code
     case 'proofs_full':
       return 'unavailable'
   }

@@ -5,6 +5,7 @@ import type { Ledger, NodeState } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Mandate, mandateSchema } from '../core/mandate.ts'
 import type { Minor } from '../core/money.ts'
+import { ERASED } from '../core/personal.ts'
 import type { HoldRecord, RunRecord } from '../core/records.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import type { HoldView, NodeView, RunDetail, RunView } from '../core/wire.ts'
@@ -118,7 +119,7 @@ function viewOfRun(
     state: record.state,
     ...(record.reason === undefined ? {} : { reason: record.reason }),
     principal: record.principal,
-    task: mandate?.task ?? '',
+    task: record.erasedAtSeconds === undefined ? (mandate?.task ?? '') : ERASED,
     currency: record.currency,
     ceiling: record.ceiling,
     root: record.root,
@@ -129,6 +130,7 @@ function viewOfRun(
       ? {}
       : { finishedAtSeconds: record.finishedAtSeconds }),
     ...(record.seal === undefined ? {} : { seal: record.seal }),
+    ...(record.erasedAtSeconds === undefined ? {} : { erasedAtSeconds: record.erasedAtSeconds }),
     totals: {
       available: total(tree, 'available'),
       reserved: total(tree, 'reserved'),

@@ -120,7 +120,7 @@ function write(
     const ref = place.ref(key)
     refs.push(ref)
     if (value === undefined) {
-      if (key.doc !== 'claim') throw new TypeError(`a ${key.doc} is never removed`)
+      if (!REMOVED.has(key.doc)) throw new TypeError(`a ${key.doc} is never removed`)
       transaction.delete(ref)
     } else if (key.doc === 'proof') {
       const { kept, ...rest } = proofsAt(loader.valueAt(ref), proofsKeptSince(draft.at))
@@ -145,6 +145,9 @@ function write(
   // The first event is enough: it is there with everything else, or nothing is.
   return events.length > 0 ? events.slice(0, 1) : refs
 }
+
+/** What may be given up: a claim of a payment that was released, a step of a run that is erased. */
+const REMOVED: ReadonlySet<DocKind> = new Set(['claim', 'step'])
 
 /** Written blindly only together with the node that was just seen to be missing. */
 const BORN_WITH_NODE: ReadonlySet<DocKind> = new Set(['account', 'standing', 'token'])

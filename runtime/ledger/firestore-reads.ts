@@ -12,6 +12,7 @@ import {
 } from '@google-cloud/firestore'
 import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
 import type { HeadsOf, Page } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
 import type {
   Account,
   EventRecord,
@@ -148,6 +149,10 @@ const GATHER: Gatherers = {
     return from.rows({ holds: () => holds })
   },
   step: (from, node, name) => from.one(keys.step(node, name)),
+  steps: async (from, node) => {
+    const names = await from.steps(node)
+    return from.rows({ steps: () => names })
+  },
   events: async (from, stream, after, limit) => {
     const events = await from.events(stream, after, limit)
     return from.rows({ events: () => events })
@@ -194,6 +199,7 @@ class Gathering {
         children: missing,
         latestPayment: missing,
         holdsOf: missing,
+        steps: missing,
       },
       ...{ payments: missing, holds: missing, events: missing, feed: missing, heads: missing },
       ...lists,
@@ -222,6 +228,12 @@ class Gathering {
   async holdsOf(payment: PaymentId): Promise<readonly HoldRecord[]> {
     const query = this.#place.of('hold').where('payment', '==', payment)
     return (await this.#source.all(query)).map((doc) => recordOf<HoldRecord>(doc))
+  }
+
+  async steps(node: NodeId): Promise<readonly string[]> {
+    const of = documentId([node, ''])
+    const docs = await this.#range('step', [of, `${of}${END}`], LIMITS.nodes)
+    return docs.map(({ id }) => decodeURIComponent(id.slice(of.length)))
   }
 
   /** The nodes of a run or below a parent, with everything that a person is shown of each. */
@@ -317,7 +329,7 @@ class Gathering {
 
   /** Documents whose ids come after the first and up to the last. */
   #range(
-    kind: 'events' | 'feed',
+    kind: 'events' | 'feed' | 'step',
     [after, last]: readonly [string, string],
     limit: number,
   ): Promise<readonly DocumentSnapshot[]> {

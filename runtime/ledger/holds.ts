@@ -22,12 +22,14 @@ export function* refuse(input: Refuse, draft: Draft): Steps<Commands['refuse']['
     keys.account(node),
     keys.lastEvent(node),
     ...proofKeys(proof, now),
-    ...(wanted ? [keys.hold(wanted.id), keys.openHolds(wanted.run, now)] : []),
+    ...(wanted ? [keys.hold(wanted.id), keys.openHolds(wanted.run, now), keys.node(node)] : []),
   ]
   const account = draft.get(keys.account(node))
   if (account === undefined) return refused('not_found')
   if (account.run !== input.run) return refused('conflict')
   if (wanted && (wanted.node !== node || wanted.run !== input.run)) return refused('conflict')
+  const isErased = wanted && draft.get(keys.node(node))?.erasedAtSeconds !== undefined
+  if (isErased) return refused('run_closed')
   const before = wanted && draft.get(keys.hold(wanted.id))
   if (isOwnProof(draft, proof)) return { ok: true, ...(before ? { hold: before } : {}) }
   const refusal = consumeProof(draft, proof)

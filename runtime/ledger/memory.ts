@@ -41,6 +41,7 @@ class MemoryRows implements Rows {
   readonly #proofs = new Map<string, Seconds>()
   #forgottenUntil = seconds(0)
   readonly #nodesOf = new Map<RunId, NodeRecord[]>()
+  readonly #steps = new Map<NodeId, Set<string>>()
   readonly #events = new Map<StreamId, EventRecord[]>()
   readonly #feeds = new Map<RunId, FeedEntry[]>()
 
@@ -54,6 +55,7 @@ class MemoryRows implements Rows {
       if (write.value === undefined) this.#docs.delete(text)
       else this.#docs.set(text, write.value)
       this.#index(text, write.key.doc, write.value)
+      if (write.key.doc === 'step') this.#indexStep(write.key, write.value !== undefined)
     }
     const grown = new Map<RunId, number>()
     for (const { stream, seq, hash, body, run } of draft.events) {
@@ -95,6 +97,10 @@ class MemoryRows implements Rows {
 
   holdsOf(payment: PaymentId): readonly HoldRecord[] {
     return [...this.#holds.values()].filter((hold) => hold.payment === payment)
+  }
+
+  steps(node: NodeId): readonly string[] {
+    return [...(this.#steps.get(node) ?? [])]
   }
 
   payments({ run, states, limit }: PaymentQuery): readonly PaymentRecord[] {
@@ -188,8 +194,18 @@ class MemoryRows implements Rows {
     if (doc === 'run') this.#runs.add((value as RunRecord).id)
     if (doc === 'node') {
       const node = value as NodeRecord
-      listOf(this.#nodesOf, node.run).push(node)
+      const nodes = listOf(this.#nodesOf, node.run)
+      const at = nodes.findIndex(({ id }) => id === node.id)
+      if (at < 0) nodes.push(node)
+      else nodes[at] = node
     }
+  }
+
+  #indexStep({ id: [node, name = ''] }: Key, isThere: boolean): void {
+    const names = this.#steps.get(node as NodeId) ?? new Set()
+    this.#steps.set(node as NodeId, names)
+    if (isThere) names.add(name)
+    else names.delete(name)
   }
 }
 

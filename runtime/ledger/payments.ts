@@ -5,6 +5,7 @@
 import { type Digest, type NodeId, sha256 } from '../core/ids.ts'
 import type { Commands, Refused, Reserve, Submit } from '../core/ledger.ts'
 import { minor, minus, plus } from '../core/money.ts'
+import { digestAt, linesText } from '../core/personal.ts'
 import type { Counter, NodeRecord, PaymentRecord } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
@@ -134,8 +135,16 @@ function takeMoney(draft: Draft, payment: PaymentRecord, input: Reserve): Refuse
     quote: payment.quote,
     standings: standingVersions(draft, input.path),
     ...(input.approval ? { hold: input.approval.hold } : {}),
+    ...personalOf(draft, payment),
   })
   return undefined
+}
+
+function personalOf(draft: Draft, payment: PaymentRecord) {
+  const leaf = draft.need(keys.node(payment.node))
+  const account = digestAt(leaf, 'account', payment.account)
+  const lines = digestAt(leaf, 'lines', linesText(payment))
+  return account === undefined || lines === undefined ? {} : { account, lines }
 }
 
 function consumeApproval(

@@ -28,6 +28,8 @@ export interface Rows {
   children(node: NodeId): readonly NodeId[]
   latestPayment(node: NodeId): PaymentRecord | undefined
   holdsOf(payment: PaymentId): readonly HoldRecord[]
+  /** Names of a node's steps. */
+  steps(node: NodeId): readonly string[]
   payments(query: PaymentQuery): readonly PaymentRecord[]
   holds(query: HoldQuery): readonly HoldRecord[]
   events(stream: StreamId, after: number, limit: number): readonly EventRecord[]
@@ -63,6 +65,7 @@ const READS: Reads = {
     const text = rows.load(keys.step(node, name))
     return text === undefined ? undefined : JSON.parse(text)
   },
+  steps: (rows, node) => rows.steps(node),
   events: (rows, stream, after, limit) => rows.events(stream, after, limit),
   feed: (rows, run, after, limit) => rows.feed(run, after, limit),
   heads: (rows, of) => rows.heads(of),
@@ -155,6 +158,7 @@ export function ledgerOf(backend: Backend): Ledger {
     hold: (id) => read('hold', id),
     holds: (query) => read('holds', query),
     step: (node, name) => read('step', node, name),
+    steps: (node) => read('steps', node),
     events: (stream, after, limit) => read('events', stream, after, limit),
     feed: (run, after, limit) => read('feed', run, after, limit),
     heads: (of) => read('heads', of),

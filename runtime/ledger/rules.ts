@@ -2,10 +2,11 @@
 import type { CheckResult } from '../core/codes.ts'
 import { Fault } from '../core/errors.ts'
 import { type Balances, eventHash, parseEvent } from '../core/events.ts'
-import { type Digest, type NodeId, sha256 } from '../core/ids.ts'
+import type { Digest, NodeId } from '../core/ids.ts'
 import type { LedgerRefusal, ProofUse, Refused } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { minus, plus, ZERO } from '../core/money.ts'
+import { saltedDigest } from '../core/personal.ts'
 import type { Account, NodeRecord, PaymentRecord, Resolution, Standing } from '../core/records.ts'
 import { later, type Seconds } from '../core/time.ts'
 import { type Draft, type Key, keys, type Steps } from './draft.ts'
@@ -28,7 +29,7 @@ export const isAwaited = ({ state }: PaymentRecord): boolean =>
 
 /** Salted: without the record beside it, nobody can find a short reference by trying. */
 export const evidenceDigest = ({ salt, evidence }: Pick<Resolution, 'salt' | 'evidence'>): Digest =>
-  sha256(`${salt}\n${evidence}`)
+  saltedDigest(salt, evidence)
 
 export const pathKeys = (path: readonly NodeId[]): Key[] => [
   keys.standing('gateway'),

@@ -5,6 +5,7 @@ import { canonicalJson } from '../core/json.ts'
 import { parseJws } from '../core/jws.ts'
 import type { Commands, CreateRun, FinishRun, Note, SaveStep } from '../core/ledger.ts'
 import { ZERO } from '../core/money.ts'
+import { digestAt } from '../core/personal.ts'
 import { sealSchema } from '../core/receipt.ts'
 import type { Head, NodeRecord, RunState } from '../core/records.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
@@ -17,6 +18,7 @@ export function openNode(
   { nodes, anchor, token }: { nodes: number; anchor: string; token: string | undefined },
 ): void {
   const { id, run, ceiling, parent, quote } = node
+  const label = digestAt(node, 'label', node.label)
   draft.put(keys.node(id), node)
   draft.put(keys.standing(id), { node: id, state: 'live', version: 1 })
   if (token !== undefined) draft.put(keys.token(id), token)
@@ -46,6 +48,7 @@ export function openNode(
     ...(quote === undefined ? {} : { quote }),
     chain: sha256(node.revocationIds.join(',')),
     custody: node.custody,
+    ...(label === undefined ? {} : { label }),
   })
 }
 
@@ -178,8 +181,15 @@ function wordsOnly(data: Note['data']): EventData['read'] {
 
 export function* saveStep(input: SaveStep, draft: Draft): Steps<Commands['saveStep']['result']> {
   const { node, name } = input
-  yield [keys.step(node, name), keys.account(node), ...proofKeys(input.note?.proof, input.now)]
+  yield [
+    keys.step(node, name),
+    keys.node(node),
+    keys.account(node),
+    ...proofKeys(input.note?.proof, input.now),
+  ]
   if (draft.get(keys.account(node)) === undefined) return refused('not_found')
+  // A walk that lagged behind must not write down again what was erased.
+  if (draft.need(keys.node(node)).erasedAtSeconds !== undefined) return refused('run_closed')
   const before = draft.get(keys.step(node, name))
   if (before !== undefined) return { ok: true, value: JSON.parse(before), created: false }
   const refusal = consumeProof(draft, input.note?.proof)

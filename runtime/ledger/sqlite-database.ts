@@ -60,6 +60,18 @@ export class Database {
     this.#prepare(sql, values).run(...values.map(bind))
   }
 
+  /**
+   * Leaves nothing of what was deleted or overwritten: the file is written anew from what is in it, and the log beside it
+   * emptied. Freed bytes are overwritten anyway, but a page that was put together anew may keep old ones in its gap.
+   */
+  scrub(): void {
+    this.#db.exec('VACUUM')
+    const { busy } = this.get('PRAGMA wal_checkpoint(TRUNCATE)') ?? {}
+    if (busy !== 0) {
+      throw new Fault('store_unavailable', 'somebody reads the store, so old pages are kept')
+    }
+  }
+
   close(): void {
     this.#db.close()
     this.#lock.close()
@@ -151,6 +163,7 @@ function openFile({ path, maxPages }: DatabaseOptions): DatabaseSync {
     db.exec('PRAGMA journal_mode = WAL')
     db.exec('PRAGMA synchronous = FULL')
     db.exec('PRAGMA fullfsync = ON')
+    db.exec('PRAGMA secure_delete = ON')
     assertDurable(db)
     if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${Math.floor(maxPages)}`)
     if (version < SCHEMA_VERSION) db.exec(migrationFrom(version))

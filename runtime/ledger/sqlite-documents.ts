@@ -136,7 +136,8 @@ const SAVE_RUN = `INSERT INTO runs (organisation, id, ordinal, principal, jti, s
   ON CONFLICT (organisation, id) DO UPDATE SET state = excluded.state, record = excluded.record`
 
 const SAVE_NODE = `INSERT INTO nodes (organisation, id, ordinal, run, parent, record)
-  VALUES (?, ?, ${next('nodes')}, ?, ?, ?)`
+  VALUES (?, ?, ${next('nodes')}, ?, ?, ?)
+  ON CONFLICT (organisation, id) DO UPDATE SET record = excluded.record`
 
 const SAVE_ACCOUNT = `INSERT INTO accounts (organisation, node, run, ceiling, available, reserved,
     spent, allotted, reversed, nodes_left, children, open_children, head_seq, head_hash)
@@ -237,12 +238,18 @@ const WRITERS: { readonly [K in DocKind]: Writer<K> } = {
   ],
 }
 
-/** Saves one write of a draft. Only a claim is ever given up. */
+/** What may be given up: a claim of a payment that was released, a step of a run that is erased. */
+const REMOVERS: { readonly [K in DocKind]?: string } = {
+  claim: 'DELETE FROM claims WHERE organisation = ? AND issuer = ? AND jti = ?',
+  step: 'DELETE FROM steps WHERE organisation = ? AND node = ? AND name = ?',
+}
+
+/** Saves one write of a draft. */
 export function saveDocument(db: Database, organisation: OrganisationId, write: Write): void {
   const { key, value } = write
   if (value === undefined) {
-    if (key.doc !== 'claim') throw new TypeError(`a ${key.doc} is never removed`)
-    const sql = 'DELETE FROM claims WHERE organisation = ? AND issuer = ? AND jti = ?'
+    const sql = REMOVERS[key.doc]
+    if (sql === undefined) throw new TypeError(`a ${key.doc} is never removed`)
     db.run(sql, organisation, ...key.id)
     return
   }

@@ -119,6 +119,14 @@ export class SqliteRows implements Rows {
     )
   }
 
+  steps(node: NodeId): readonly string[] {
+    return this.#all(
+      'SELECT name FROM steps WHERE organisation = ? AND node = ? ORDER BY name',
+      [node],
+      (row) => text(row, 'name'),
+    )
+  }
+
   payments(query: PaymentQuery): readonly PaymentRecord[] {
     return this.#list('payments', 'created_at, ordinal', query, record<PaymentRecord>)
   }

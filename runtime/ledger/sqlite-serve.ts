@@ -45,6 +45,7 @@ class Store {
     if (commands.length > 0) {
       const committed = this.#commit(commands, grown)
       for (const [id, outcome] of committed) outcomes.set(id, outcome)
+      this.#scrubAfter(commands, outcomes)
     }
     for (const request of batch) {
       if (request.kind !== 'execute') outcomes.set(request.id, this.#answer(request))
@@ -87,6 +88,21 @@ class Store {
       this.#db.run('ROLLBACK TO command')
       this.#db.run('RELEASE command')
       return { failure: failureOf(asFault(error)) }
+    }
+  }
+
+  /** An erasure is answered once no old page holds it any more; sent again, this is done again. */
+  #scrubAfter(commands: readonly Execute[], outcomes: Map<number, Outcome>): void {
+    const erased = commands.filter(({ name, id }) => {
+      const outcome = outcomes.get(id)
+      return name === 'erase' && outcome !== undefined && 'value' in outcome
+    })
+    if (erased.length === 0) return
+    try {
+      this.#db.scrub()
+    } catch (error) {
+      const failure = failureOf(asFault(error))
+      for (const { id } of erased) outcomes.set(id, { failure })
     }
   }
 

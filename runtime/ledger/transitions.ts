@@ -12,6 +12,7 @@
 import type { OrganisationId } from '../core/ids.ts'
 import type { CommandName, Commands } from '../core/ledger.ts'
 import { Draft, type Load, runSteps, type Steps } from './draft.ts'
+import { erase, eraseParts } from './erasure.ts'
 import { decideHold, refuse } from './holds.ts'
 import { markUnknown, release, settle } from './outcomes.ts'
 import { reserve, submit } from './payments.ts'
@@ -48,6 +49,8 @@ export const TRANSITIONS: Transitions = {
   note,
   saveStep,
   finishRun,
+  eraseParts,
+  erase,
 }
 
 export interface Decision<K extends CommandName> {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe } from 'vitest'
 import { type Bench, benchOf, type Opened } from './contract/bench.ts'
 import { closeContract } from './contract/close.ts'
 import { createRunContract } from './contract/create-run.ts'
+import { eraseContract } from './contract/erase.ts'
 import { finishRunContract } from './contract/finish-run.ts'
 import { noteContract } from './contract/note.ts'
 import { readsContract } from './contract/reads.ts'
@@ -27,6 +28,7 @@ const CONTRACT = {
   close: closeContract,
   note: noteContract,
   finishRun: finishRunContract,
+  erase: eraseContract,
   reads: readsContract,
   together: togetherContract,
 } satisfies Record<string, (bench: Bench) => void>

@@ -86,6 +86,27 @@ async function reversed(ledger: Ledger, amount = 300) {
   return payment
 }
 
+/** A run whose nodes are closed, and the seal that ends it. */
+async function ending(ledger: Ledger): Promise<Commands['finishRun']['input']> {
+  const { run, root, planner, leaf } = await startChain(ledger)
+  for (const { id: node } of [leaf, planner, root]) {
+    accepted(await ledger.execute('close', { node, by: 'op', now: NOW }))
+  }
+  const account = await ledger.account(root.id)
+  if (!account) throw new Error('expected an account')
+  const key = ed25519FromSeed(Buffer.alloc(32, 7))
+  const seal = signSeal(run, account, { gateway: 'gate', key, kid: 'gate-1' }, NOW)
+  return { run: run.id, state: 'completed', seal, now: NOW }
+}
+
+async function ended(ledger: Ledger) {
+  const input = await ending(ledger)
+  const { run } = accepted(await ledger.execute('finishRun', input))
+  const leaf = (await ledger.tree(run.id)).at(-1)?.node
+  if (leaf === undefined) throw new Error('expected a leaf')
+  return { run: run.id, leaf: leaf.id }
+}
+
 export const SCENES: Scenes = {
   createRun: async () => ({ ...aRun(), token: 'root token', nodes: 9, now: NOW }),
   split: async (ledger) => {
@@ -157,15 +178,13 @@ export const SCENES: Scenes = {
     const { root } = await startChain(ledger)
     return { node: root.id, name: 'a/b.plan', value: { parts: [1] }, now: NOW }
   },
-  finishRun: async (ledger) => {
-    const { run, root, planner, leaf } = await startChain(ledger)
-    for (const { id: node } of [leaf, planner, root]) {
-      accepted(await ledger.execute('close', { node, by: 'op', now: NOW }))
-    }
-    const account = await ledger.account(root.id)
-    if (!account) throw new Error('expected an account')
-    const key = ed25519FromSeed(Buffer.alloc(32, 7))
-    const seal = signSeal(run, account, { gateway: 'gate', key, kid: 'gate-1' }, NOW)
-    return { run: run.id, state: 'completed', seal, now: NOW }
+  finishRun: ending,
+  eraseParts: async (ledger) => {
+    const { run, leaf } = await ended(ledger)
+    return { run, nodes: [leaf], payments: [], holds: [], steps: [], now: NOW }
+  },
+  erase: async (ledger) => {
+    const { run } = await ended(ledger)
+    return { run, by: 'op', nodes: 3, payments: 0, holds: 0, now: NOW }
   },
 }

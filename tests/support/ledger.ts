@@ -84,6 +84,7 @@ export function aRun({
       holder: sha256(`holder of ${rootId}`),
       revocationIds: [revocationId(rootId)],
       custody: 'funnel',
+      salt: `salt of ${rootId}`,
       ...shared,
     },
   }
@@ -119,6 +120,7 @@ export function aChild(parent: NodeRecord, step: string, options: ChildOptions =
     ...(kind === 'leaf' ? { quote: sha256(`quote for ${id}`) } : {}),
     revocationIds: [...parent.revocationIds, revocationId(id)],
     custody: 'funnel',
+    salt: `salt of ${id}`,
     createdAtSeconds: parent.createdAtSeconds,
   }
 }

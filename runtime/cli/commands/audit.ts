@@ -11,6 +11,7 @@ import type { GatewaySigner } from '../../audit/signer.ts'
 import {
   type AuditVerdict,
   checkpointsIn,
+  personalText,
   type VerifyOptions,
   verifyExport,
 } from '../../audit/verify.ts'
@@ -201,7 +202,7 @@ function tryJson(text: string): unknown {
 }
 
 function verdictText(
-  { ok, events, streams, runs, broken }: AuditVerdict,
+  { ok, events, streams, runs, personal, broken }: AuditVerdict,
   kept: VerifyOptions,
 ): string {
   const rows = runs.map((run) => [
@@ -216,7 +217,8 @@ function verdictText(
     ok || broken === undefined
       ? `every link holds; ${proofsText(kept)}`
       : `broken at ${broken.stream} event ${broken.seq}: ${broken.why}`
-  return `${table(rows)}${events} events in ${streams} streams: ${end}\n`
+  const beside = personal === undefined ? '' : `${personalText(personal)}\n`
+  return `${table(rows)}${beside}${events} events in ${streams} streams: ${end}\n`
 }
 
 function proofsText({ seals = [], receipts = [], checkpoints = [] }: VerifyOptions): string {
@@ -227,6 +229,12 @@ function proofsText({ seals = [], receipts = [], checkpoints = [] }: VerifyOptio
   return `verified with seals: ${counts[0]}, receipts: ${counts[1]}, checkpoints: ${counts[2]}`
 }
 
+interface ExportOptions extends Options {
+  readonly run?: string
+  readonly withPersonal?: boolean
+  readonly out?: string
+}
+
 function exportCommand(io: Io): Command {
   const base = command({
     name: 'export',
@@ -234,13 +242,21 @@ function exportCommand(io: Io): Command {
     examples: [
       'headgate audit export > log.ndjson',
       'headgate audit export --run run_4x… --out run.ndjson',
+      'headgate audit export --run run_4x… --with-personal --out run.ndjson',
     ],
   })
     .option('--run <run>', 'only this run')
+    .option(
+      '--with-personal',
+      'the clear values beside the log too: mandates, labels, accounts, goods, evidence',
+    )
     .option('--out <file>', 'a new file instead of stdout')
-  return withServer(base).action(async (options: Options & { run?: string; out?: string }) => {
-    const query = options.run === undefined ? '' : `?run=${runId(options.run)}`
-    const answer = await apiOf(io, options).open(`/audit${query}`)
+  return withServer(base).action(async (options: ExportOptions) => {
+    const query = new URLSearchParams({
+      ...(options.run === undefined ? {} : { run: runId(options.run) }),
+      ...(options.withPersonal ? { personal: 'yes' } : {}),
+    })
+    const answer = await apiOf(io, options).open(`/audit?${query}`)
     if (answer.body === null) return
     const { out } = options
     if (out === undefined) {

@@ -2,8 +2,14 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { nodeIdSchema, type RunId, runIdSchema } from '../../core/ids.ts'
-import { type Fact, type RunDetail, runDetailSchema, runViewSchema } from '../../core/wire.ts'
-import { createRunAnswer, runsAnswer, standingAnswer } from '../../http/shapes.ts'
+import {
+  type Fact,
+  type RunDetail,
+  type RunView,
+  runDetailSchema,
+  runViewSchema,
+} from '../../core/wire.ts'
+import { createRunAnswer, runAnswer, runsAnswer, standingAnswer } from '../../http/shapes.ts'
 import type { Api } from '../api.ts'
 import { Failure } from '../failure.ts'
 import { follow } from '../follow.ts'
@@ -143,6 +149,63 @@ export function cancelCommand(io: Io): Command {
     )
     emit(io, options, answer, () => `${runLine(io, answer.run)}\n`)
   })
+}
+
+export function eraseCommand(io: Io): Command {
+  const base = command({
+    name: 'erase',
+    summary:
+      'erase the personal values of runs that have ended: task, labels, accounts, goods, evidence; the log still verifies',
+    examples: ['headgate erase run_4x…', 'headgate erase --principal alice --yes'],
+  })
+    .argument('[run...]', 'the runs’ ids')
+    .option('--principal <id>', 'every run of this principal that has ended')
+    .option('--yes', 'do not ask')
+  return withServer(base).action(async (given: string[], options: EraseOptions) => {
+    const api = apiOf(io, options)
+    const wanted = await toErase(api, given.map(runId), options)
+    if (!options.yes) await confirm(io, wanted)
+    const runs: RunView[] = []
+    for (const run of wanted) {
+      runs.push((await api.post(`/runs/${run}/erase`, {}, runAnswer)).run)
+    }
+    emit(io, options, { runs }, () => runs.map((run) => `${run.id} erased\n`).join(''))
+  })
+}
+
+interface EraseOptions extends Options {
+  readonly principal?: string
+  readonly yes?: boolean
+}
+
+async function toErase(
+  api: Api,
+  given: readonly RunId[],
+  { principal }: EraseOptions,
+): Promise<readonly RunId[]> {
+  if ((principal === undefined) === (given.length === 0)) {
+    throw new Failure('usage', 'expected ids of runs, or --principal')
+  }
+  const found: RunId[] = [...given]
+  for (let after: RunId | undefined; principal !== undefined; ) {
+    const query = after === undefined ? '' : `&after=${after}`
+    const { runs } = await api.get(`/runs?limit=${PAGE}${query}`, runsAnswer)
+    const ended = runs.filter((run) => run.principal === principal && run.seal !== undefined)
+    found.push(...ended.filter((run) => run.erasedAtSeconds === undefined).map(({ id }) => id))
+    after = runs.at(-1)?.id
+    if (runs.length < PAGE) break
+  }
+  return found
+}
+
+const PAGE = 50
+
+async function confirm(io: Io, runs: readonly RunId[]): Promise<void> {
+  const answer = await io.ask(`erase for good what is personal in ${runs.length} runs? type yes: `)
+  if (answer === undefined) {
+    throw new Failure('usage', 'expected --yes, because there is nobody here to ask')
+  }
+  if (answer.trim().toLowerCase() !== 'yes') throw new Failure('no', 'nothing was erased')
 }
 
 const VERBS = {

@@ -25,7 +25,14 @@ const page = z.strictObject({
 })
 
 export function runRoutes(deps: RouteDeps): Route[] {
-  return [createRoute(deps), listRoute(deps), readRoute(deps), eventsRoute(deps), cancelRoute(deps)]
+  return [
+    createRoute(deps),
+    listRoute(deps),
+    readRoute(deps),
+    eventsRoute(deps),
+    cancelRoute(deps),
+    eraseRoute(deps),
+  ]
 }
 
 const createRoute = ({ gateway, carryOut }: RouteDeps): Route =>
@@ -119,6 +126,22 @@ function cursorOf({
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(position)) throw new HttpProblem('cursor')
   return position
 }
+
+const eraseRoute = ({ gateway, views }: RouteDeps): Route =>
+  route({
+    method: 'POST',
+    path: '/runs/:run/erase',
+    who: ['operator'],
+    summary:
+      'Erase the personal values of a run that has ended: mandate, labels, accounts, goods, evidence. The log still verifies.',
+    params: runParams,
+    answers: { 200: runAnswer },
+    handle: async ({ params, operator }) => {
+      const erased = await gateway.erase(params.run, nameOf(operator))
+      if (!erased.ok) throw refusalProblem(erased)
+      return ok({ run: await views.run(erased.run) })
+    },
+  })
 
 const cancelRoute = ({ gateway, ledger, views }: RouteDeps): Route =>
   route({

@@ -1,20 +1,22 @@
 /** Routes of the service itself: signing in, the log, receipts, keys, health and the description of the interface. */
 import { Readable } from 'node:stream'
 import { z } from 'zod'
-import { exportLog } from '../../audit/export.ts'
+import { exportLog, exportSides } from '../../audit/export.ts'
 import { receiptOf } from '../../audit/receipts.ts'
 import {
   paymentIdSchema,
   paymentOfReceipt,
   type ReceiptId,
+  type RunId,
   receiptIdOf,
   receiptIdSchema,
   runIdSchema,
 } from '../../core/ids.ts'
 import { jwksSchema, rootKeysSchema } from '../../core/keys.ts'
-import type { Note } from '../../core/ledger.ts'
+import type { Ledger, Note } from '../../core/ledger.ts'
 import { nowSeconds } from '../../core/time.ts'
 import { receiptViewSchema } from '../../core/wire.ts'
+import { everyRun } from '../../ledger/reads.ts'
 import { COOKIE } from '../access.ts'
 import { openApi } from '../openapi.ts'
 import { HttpProblem } from '../problems.ts'
@@ -107,15 +109,20 @@ export function auditRoutes(deps: RouteDeps): Route[] {
       method: 'GET',
       path: '/audit',
       who: ['operator'],
-      summary: 'The log of a run, or of everything, one event a line, for `headgate audit verify`.',
-      query: z.strictObject({ run: runIdSchema.optional() }),
+      summary:
+        'The log of a run, or of everything, one event a line, for `headgate audit verify`; with `personal=yes` the clear values beside it too.',
+      query: z.strictObject({ run: runIdSchema.optional(), personal: z.literal('yes').optional() }),
       answers: { 200: 'application/x-ndjson' },
       handle: async ({ query, operator }) => {
         if (query.run !== undefined && (await ledger.run(query.run)) === undefined) {
           throw new HttpProblem('not_found')
         }
-        await record(deps, { act: 'export', by: nameOf(operator), run: query.run ?? '' })
-        const stream = Readable.from(lines(exportLog(ledger, query.run)))
+        const { run, personal } = query
+        const isPersonal = personal !== undefined
+        const data = { act: 'export', by: nameOf(operator), run: run ?? '' }
+        await record(deps, isPersonal ? { ...data, personal: true } : data)
+        const texts = isPersonal ? withSides(ledger, run) : exportLog(ledger, run)
+        const stream = Readable.from(lines(texts))
         return { status: 200, stream, type: 'application/x-ndjson' }
       },
     }),
@@ -155,6 +162,15 @@ export function auditRoutes(deps: RouteDeps): Route[] {
 }
 
 const isReceiptId = (id: string): id is ReceiptId => receiptIdSchema.safeParse(id).success
+
+async function* withSides(ledger: Ledger, run: RunId | undefined): AsyncGenerator<string> {
+  yield* exportLog(ledger, run)
+  yield* exportSides(ledger, run === undefined ? idsOf(ledger) : [run])
+}
+
+async function* idsOf(ledger: Ledger): AsyncGenerator<RunId> {
+  for await (const { id } of everyRun(ledger)) yield id
+}
 
 async function* lines(texts: AsyncIterable<string>): AsyncGenerator<string> {
   for await (const text of texts) yield `${text}\n`
