@@ -87,3 +87,22 @@ it('does not say that it is done while somebody else still reads old pages', asy
   accepted(await erase())
   expect(await planted()).toEqual([])
 })
+
+it('finds also what a program that overwrote nothing left behind in freed space', async () => {
+  const run = await endPersonalRun(ledger, await aPersonalRun(ledger))
+  await ledger.close()
+  const raw = new DatabaseSync(join(folder.path, 'ledger.db'))
+  raw.exec('PRAGMA secure_delete = OFF')
+  const insert = raw.prepare(
+    'INSERT INTO steps (organisation, node, name, value) VALUES (?, ?, ?, ?)',
+  )
+  const left = 'left-behind-by-an-older-program'
+  for (let n = 0; n < 50; n += 1) insert.run('acme', 'nd_old', `step-${n}`, JSON.stringify(left))
+  raw.exec("DELETE FROM steps WHERE node = 'nd_old'")
+  raw.close()
+  const file = () => readFile(join(folder.path, 'ledger.db'), 'latin1')
+  expect(await file()).toContain(left)
+  ledger = await open()
+  accepted(await eraseRun(ledger, { run: run.id, by: 'op' }, fixedClock))
+  expect(await file()).not.toContain(left)
+})
