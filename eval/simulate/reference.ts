@@ -88,6 +88,10 @@ export class Reference {
       case 'reverse':
       case 'regain':
       case 'resolve':
+      case 'refund':
+      case 'refunded':
+      case 'refundFailed':
+      case 'refundUnknown':
         this.#fail('a payment was resolved or came back, and nobody does that here')
         return
       case 'lease':
@@ -114,6 +118,8 @@ export class Reference {
         this.#close(command.input.node)
         return
       case 'finishRun':
+      case 'eraseParts':
+      case 'erase':
         return
     }
   }

@@ -28,6 +28,7 @@ export function storeOf(world: World, process: Process): Ledger {
     children: read('children', ledger.children),
     payment: read('payment', ledger.payment),
     payments: read('payments', ledger.payments),
+    refunding: read('refunding', ledger.refunding),
     hold: read('hold', ledger.hold),
     holds: read('holds', ledger.holds),
     step: read('step', ledger.step),

@@ -108,6 +108,10 @@ interface Payment {
   resolved?: Fields
   /** What came back late, by the rail's ids, and how much of it was put to use again. */
   readonly reversed: Map<string, number>
+  /** What we asked the rail to give back, and what became of that. */
+  readonly refunds: Map<string, { readonly amount: number; state: 'open' | 'made' | 'failed' }>
+  /** The rail's ids of those that were made. */
+  readonly made: Set<string>
   regained: number
   state: 'reserved' | 'submitted' | 'unknown' | 'settled' | 'released'
   settled?: { readonly seq: number; readonly amount: number; readonly data: Fields }
@@ -262,6 +266,11 @@ const standing =
 const cameBack = ({ reversed }: Payment): number =>
   [...reversed.values()].reduce((sum, amount) => sum + amount, 0)
 
+function openRefund({ refunds }: Payment, event: Event) {
+  const asked = refunds.get(text(event, 'refund'))
+  return asked?.state === 'open' ? asked : fail(event, `${event.type} out of its order`)
+}
+
 /** An end is the rail's word, or exactly what two operators resolved. */
 function decided({ resolved }: Payment, event: Event, amount: number): void {
   const { type, data } = event
@@ -316,7 +325,12 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     if (hold !== undefined && !stream.approved.delete(text(event, 'hold'))) {
       fail(event, 'uses an approval that nobody gave')
     }
-    const late = { reversed: new Map<string, number>(), regained: 0 }
+    const late = {
+      reversed: new Map<string, number>(),
+      refunds: new Map(),
+      made: new Set<string>(),
+      regained: 0,
+    }
     stream.payments.set(id, { amount, payee, quote, state: 'reserved', ...late })
     stream.move(event, { available: -amount, reserved: amount })
   },
@@ -377,6 +391,39 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     if (cameBack(paid) > (paid.settled?.amount ?? 0)) fail(event, 'more came back than was settled')
     stream.move(event, { reversed: amount })
   },
+  refund_asked(stream, event) {
+    const paid = payment(stream, event, 'settled')
+    const [id, amount] = [text(event, 'refund'), whole(event, 'amount')]
+    if (paid.refunds.has(id)) fail(event, 'one refund is asked for twice')
+    paid.refunds.set(id, { amount, state: 'open' })
+    const open = [...paid.refunds.values()].filter(({ state }) => state === 'open')
+    const sum = open.reduce((total, each) => total + each.amount, cameBack(paid))
+    if (amount < 1 || sum > (paid.settled?.amount ?? 0)) {
+      fail(event, 'asks for more than was settled')
+    }
+  },
+  refunded(stream, event) {
+    const paid = payment(stream, event, 'settled')
+    const [id, amount] = [text(event, 'reference'), whole(event, 'amount')]
+    const asked = openRefund(paid, event)
+    if (asked.amount !== amount) fail(event, 'refunds another amount than was asked for')
+    asked.state = 'made'
+    const told = paid.reversed.get(id)
+    if (told !== undefined && (told !== amount || paid.made.has(id))) {
+      fail(event, 'one reversal is noted twice')
+    }
+    paid.made.add(id)
+    if (told !== undefined) return
+    paid.reversed.set(id, amount)
+    if (cameBack(paid) > (paid.settled?.amount ?? 0)) fail(event, 'more came back than was settled')
+    stream.move(event, { reversed: amount })
+  },
+  refund_failed(stream, event) {
+    openRefund(payment(stream, event, 'settled'), event).state = 'failed'
+  },
+  refund_unknown(stream, event) {
+    openRefund(payment(stream, event, 'settled'), event)
+  },
   regained(stream, event) {
     const paid = payment(stream, event, 'settled')
     const amount = whole(event, 'amount')
@@ -420,7 +467,11 @@ const QUIET = new Set(
 )
 
 /** What may follow `ended` with money in it: what comes back late, and its way up to the nearest open ancestor. */
-const LATE = new Set(['reversed', 'regained', 'returned', 'credited'])
+const LATE = new Set(
+  'reversed regained returned credited refund_asked refunded refund_failed refund_unknown'.split(
+    ' ',
+  ),
+)
 
 /** The types of the gateway's own stream; a run's ones are looked up when everything is read. */
 const GATEWAY = new Set('run_created sealed frozen resumed read operator'.split(' '))

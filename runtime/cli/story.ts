@@ -64,6 +64,8 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
       return ['held', '?', ['unknown', `what became of the payment for ${here}`]]
     case 'reversed':
       return ['held', '↩', ['reversed', money(event.data.amount), `of ${here} came back`]]
+    case 'refunded':
+      return ['held', '↩', ['refunded', money(event.data.amount), `of ${here}`]]
     case 'regained':
       return ['good', '↑', ['regained', money(event.data.amount), `of ${here}`]]
     case 'overdue':

@@ -20,6 +20,7 @@ import {
   paymentIdSchema,
   type RunId,
   receiptIdSchema,
+  refundIdSchema,
   runIdSchema,
   sha256,
 } from './ids.ts'
@@ -141,6 +142,26 @@ export const EVENT_DATA = {
     reversal: word,
     kind: z.enum(['reversed', 'refunded']),
     amount: positiveMinorSchema,
+  }),
+  /** The right to give so much back is taken; the rail may be called from here on. */
+  refund_asked: z.strictObject({
+    payment: paymentIdSchema,
+    refund: refundIdSchema,
+    amount: positiveMinorSchema,
+    by: word,
+  }),
+  /** It stays in `spent` and is noted in `reversed`, unless `reference` was noted as a reversal before. */
+  refunded: z.strictObject({
+    payment: paymentIdSchema,
+    refund: refundIdSchema,
+    amount: positiveMinorSchema,
+    reference: word,
+  }),
+  refund_failed: z.strictObject({ payment: paymentIdSchema, refund: refundIdSchema, reason: word }),
+  refund_unknown: z.strictObject({
+    payment: paymentIdSchema,
+    refund: refundIdSchema,
+    reason: word,
   }),
   /** A person put what came back to use again: from `spent`, and from `reversed`, to `available`. */
   regained: z.strictObject({

@@ -7,6 +7,7 @@ export type NodeId = `nd_${string}`
 export type PaymentId = `pay_${string}`
 export type HoldId = `hold_${string}`
 export type ReceiptId = `rcpt_${string}`
+export type RefundId = `rfd_${string}`
 
 /** A registered destination of money, a principal or a merchant: named by the operator. */
 export type PayeeId = string
@@ -38,6 +39,7 @@ export const nodeIdSchema = prefixed('nd_')
 export const paymentIdSchema = prefixed('pay_')
 export const holdIdSchema = prefixed('hold_')
 export const receiptIdSchema = prefixed('rcpt_')
+export const refundIdSchema = prefixed('rfd_')
 
 export function sha256(data: string | Uint8Array): Digest {
   return createHash('sha256').update(data).digest('base64url')
@@ -77,6 +79,13 @@ export const paymentIdOf = (leaf: NodeId, quote: Digest): PaymentId =>
 
 /** The key that the rail deduplicates on; derived, so no model and no caller can choose it. */
 export const railKeyOf = (payment: PaymentId): string => `hg-${derive('rail', payment)}`
+
+/** The same key of a caller for the same payment is the same refund, whoever retries it. */
+export const refundIdOf = (payment: PaymentId, key: string): RefundId =>
+  `rfd_${derive('refund', payment, key)}`
+
+/** The key that the rail deduplicates a refund on. */
+export const refundKeyOf = (refund: RefundId): string => `hg-${derive('rail-refund', refund)}`
 
 /** One hold per payment and per thing that the person is shown. */
 export const holdIdOf = (payment: PaymentId, digest: Digest): HoldId =>

@@ -3,6 +3,7 @@
  * command is safe to send again, because it first reads whether its step is already recorded.
  */
 import type { CheckResult, Denial } from './codes.ts'
+import type { Erase, EraseParts } from './erase.ts'
 import type { Digest, HoldId, NodeId, PaymentId, PrincipalId, RunId } from './ids.ts'
 import type { Minor } from './money.ts'
 import type {
@@ -19,6 +20,7 @@ import type {
   Standing,
   StreamId,
 } from './records.ts'
+import type { AskedRefund, Refund, RefundEnd, RefundMade } from './refund.ts'
 import type { Seconds } from './time.ts'
 
 /** Why a transition refuses. The gateway maps each to a denial code, an HTTP status or a retry. */
@@ -243,32 +245,6 @@ export interface SaveStep {
   readonly now: Seconds
 }
 
-/** Clear copies of personal values to wipe, of a run that is over; which ones there are, the caller lists. */
-export interface EraseParts {
-  readonly run: RunId
-  readonly nodes: readonly NodeId[]
-  readonly payments: readonly PaymentId[]
-  readonly holds: readonly HoldId[]
-  readonly steps: readonly StepName[]
-  readonly now: Seconds
-}
-
-export interface StepName {
-  readonly node: NodeId
-  readonly name: string
-}
-
-/** Ends the erasure of a run: wipes what its own record says in clear, and tells of all of it. */
-export interface Erase {
-  readonly run: RunId
-  readonly by: string
-  /** How many there were. */
-  readonly nodes: number
-  readonly payments: number
-  readonly holds: number
-  readonly now: Seconds
-}
-
 export interface FinishRun {
   readonly run: RunId
   readonly state: RunState
@@ -277,6 +253,8 @@ export interface FinishRun {
   readonly seal?: string
   readonly now: Seconds
 }
+
+type MarkedOverdue = { readonly payment: PaymentRecord; readonly raised: boolean }
 
 export interface Commands {
   createRun: { input: CreateRun; result: Result<{ run: RunRecord; created: boolean }> }
@@ -288,10 +266,7 @@ export interface Commands {
   markUnknown: { input: MarkUnknown; result: Result<{ payment: PaymentRecord }> }
   /** `conflict` while somebody else holds it. */
   lease: { input: Lease; result: Result<{ payment: PaymentRecord }> }
-  markOverdue: {
-    input: MarkOverdue
-    result: Result<{ payment: PaymentRecord; raised: boolean }>
-  }
+  markOverdue: { input: MarkOverdue; result: Result<MarkedOverdue> }
   /**
    * `same_operator` where the first says it again; `stale` where the rail, or somebody, ended it meanwhile. The payment
    * is still `unknown` after a proposal.
@@ -301,6 +276,11 @@ export interface Commands {
   reverse: { input: Reverse; result: Result<{ payment: PaymentRecord; noted: boolean }> }
   /** `conflict` where there is nothing to regain, `run_closed` once the run's root is closing. */
   regain: { input: Regain; result: Result<{ payment: PaymentRecord }> }
+  /** `insufficient` where more would come back than was settled; `created` for the attempt that may call the rail. */
+  refund: { input: Refund; result: Result<AskedRefund> }
+  refunded: { input: RefundMade; result: Result<{ payment: PaymentRecord }> }
+  refundFailed: { input: RefundEnd; result: Result<{ payment: PaymentRecord }> }
+  refundUnknown: { input: RefundEnd; result: Result<{ payment: PaymentRecord }> }
   refuse: { input: Refuse; result: Result<{ hold?: HoldRecord }> }
   decideHold: { input: DecideHold; result: Result<{ hold: HoldRecord }> }
   setStanding: {
@@ -393,6 +373,8 @@ export interface Ledger {
     states?: readonly PaymentRecord['state'][]
     limit: number
   }): Promise<readonly PaymentRecord[]>
+  /** With a refund that has no end yet, the oldest payment first. */
+  refunding(limit: number): Promise<readonly PaymentRecord[]>
   hold(id: HoldId): Promise<HoldRecord | undefined>
   /** Oldest deadline first. */
   holds(query: {

@@ -48,6 +48,8 @@ export const LIMITS = {
   overdueMs: 15 * 60 * 1000,
   /** Reversals and refunds of one payment; more is a rail that makes ids up. */
   reversals: 100,
+  /** Refunds asked for of one payment, failed ones included: each is kept in its record. */
+  refunds: 100,
   /** Settled payments that one round of reconciling asks about: a slow rail holds up nothing that waits. */
   watchedPayments: 10,
   /** Money that has not come back by then never does: cards' disputes, the slowest, take four months. */

@@ -36,6 +36,29 @@ export type RailOutcome =
   | { readonly kind: 'notSent'; readonly reason: string }
   | { readonly kind: 'unknown'; readonly reason: string }
 
+/** What is asked back of a settled payment: to where it was paid from, never to an account that somebody names. */
+export interface RailRefund {
+  readonly payment: PaymentId
+  /** The rail's idempotency key of this refund. */
+  readonly key: string
+  /** The key and the rail's reference of the payment. */
+  readonly paymentKey: string
+  readonly paymentReference: string
+  /** Always stated: a rail may take a missing amount for the whole. */
+  readonly amount: Minor
+  readonly currency: Currency
+}
+
+export type RailRefundOutcome =
+  | {
+      readonly kind: 'refunded'
+      /** The rail's own id, the same by which a look-up of the payment says what came back. */
+      readonly reference: string
+      readonly amount: Minor
+      readonly currency: Currency
+    }
+  | Extract<RailOutcome, { kind: 'declined' | 'notSent' | 'unknown' }>
+
 /** `absent` is proof only after the rail's visibility delay. */
 export type RailLookup = RailOutcome | { readonly kind: 'absent' }
 
@@ -53,6 +76,10 @@ export interface Rail {
   readonly truth: RailTruth
   pay(order: RailOrder): Promise<RailOutcome>
   lookup(key: string): Promise<RailLookup>
+  /** As `pay`, never throws. Absent, with `lookupRefund`, at a rail that makes no refunds. */
+  refund?(order: RailRefund): Promise<RailRefundOutcome>
+  /** What became of one; `absent` is proof only after the visibility delay. */
+  lookupRefund?(order: RailRefund): Promise<RailRefundOutcome | { readonly kind: 'absent' }>
   /** Throws a Fault when the rail cannot be used as configured. */
   ready(): Promise<void>
 }

@@ -13,6 +13,7 @@ import type {
   PayeeId,
   PaymentId,
   PrincipalId,
+  RefundId,
   RunId,
 } from './ids.ts'
 import type { Agent } from './mandate.ts'
@@ -157,6 +158,27 @@ export interface Reversal {
 export const reversedOf = ({ reversals = [] }: Pick<PaymentRecord, 'reversals'>): Minor =>
   minor(reversals.reduce((sum, { amount }) => sum + amount, 0))
 
+/** `pending` from before the rail is called: after a crash it means that the rail may have been. */
+export const REFUND_STATES = ['pending', 'unknown', 'made', 'failed'] as const
+
+/** A refund of a part of a settled payment that an operator asked for. */
+export interface RefundRecord {
+  readonly id: RefundId
+  readonly amount: Minor
+  readonly state: (typeof REFUND_STATES)[number]
+  readonly by: string
+  readonly atSeconds: Seconds
+  /** Of the attempt that may call the rail, and when it was recorded. */
+  readonly nonce: string
+  readonly submittedAtMs: number
+  readonly railReference?: string
+  readonly reason?: string
+}
+
+/** What of a payment was given back because we asked. */
+export const refundedOf = ({ refunds = [] }: Pick<PaymentRecord, 'refunds'>): Minor =>
+  minor(refunds.reduce((sum, { state, amount }) => sum + (state === 'made' ? amount : 0), 0))
+
 export interface Regained {
   readonly amount: Minor
   readonly evidence: string
@@ -214,6 +236,9 @@ export interface PaymentRecord {
   readonly resolution?: Resolution
   /** What came back after it had settled, by the rail's own ids; together never more than was settled. */
   readonly reversals?: readonly Reversal[]
+  readonly refunds?: readonly RefundRecord[]
+  /** Set while one of them is `pending` or `unknown`. */
+  readonly refunding?: true
   /** How much of that a person has put to use again, all in all, and the last who did. */
   readonly regained?: Regained
   /** Keys of the counters that this payment counts in, with their periods. */

@@ -213,6 +213,8 @@ export const receiptViewSchema = z.strictObject({
   id: receiptIdSchema,
   receipt: z.string(),
   state: z.enum(['settled']),
+  /** What was refunded since; the receipt itself never changes. */
+  refundedAmount: minorSchema.optional(),
 })
 
 /** RFC 9457, `application/problem+json`. */

@@ -32,6 +32,7 @@ import {
 } from './operate.ts'
 import { pay } from './pay.ts'
 import { admitReader, type Reader } from './read.ts'
+import { type RefundedPayment, type RefundWord, refundPayment } from './refunds.ts'
 import { type CreatedRun, createRun } from './runs.ts'
 import { quote, search } from './search.ts'
 import { type Swept, sweep } from './sweep.ts'
@@ -68,6 +69,8 @@ export interface Gateway {
   resolve(word: ResolutionWord): Promise<ResolvedPayment>
   /** A person’s word that what came back of a settled payment may be used again. */
   regain(word: RegainWord): Promise<RegainedPayment>
+  /** A part of a settled payment back to where it came from; asked again with the same key it is the same refund. */
+  refund(word: RefundWord): Promise<RefundedPayment>
   /** Erases personal values of a run that is sealed: `run_live` before, `money_waiting` while a payment is. */
   erase(run: RunId, by: string): Promise<ErasedRun>
 
@@ -110,6 +113,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     refuse: (of) => throwing(gate, () => decideHold(gate, { ...of, decision: 'refused' })),
     resolve: (word) => throwing(gate, () => resolvePayment(gate, word)),
     regain: (word) => throwing(gate, () => regainPayment(gate, word)),
+    refund: (word) => throwing(gate, () => refundPayment(gate, word)),
     erase: (run, by) => throwing(gate, () => eraseOf(gate, run, by)),
     sweep: () => throwing(gate, () => sweep(gate)),
     flushCounts: () => throwing(gate, () => gate.counts.flush(gate.ledger, nowSeconds(gate.clock))),

@@ -14,6 +14,7 @@ import type { PaymentRecord } from '../core/records.ts'
 import { type Clock, nowSeconds, type Timers } from '../core/time.ts'
 import type { Alarm } from './gate.ts'
 import { recordOutcome } from './outcome.ts'
+import { askAboutRefunds } from './refunds.ts'
 import { noteReversals, watchReversals } from './reversals.ts'
 import { repeat, within } from './timers.ts'
 import { unexpected } from './unexpected.ts'
@@ -55,7 +56,7 @@ export interface Round {
   readonly waiting: readonly PaymentId[]
   /** Of those, the ones whose alarm this round has raised. */
   readonly overdue: readonly PaymentId[]
-  /** Settled ones of which the rail says, as never before, that money came back. */
+  /** Settled ones of which the rail says, as never before, that money came back, by a refund of ours too. */
   readonly reversed: readonly PaymentId[]
 }
 
@@ -152,6 +153,15 @@ async function round(
   let reversed: readonly PaymentId[] = []
   await each(async () => {
     reversed = await watch()
+  })
+  await each(async () => {
+    const refunded = await askAboutRefunds({
+      ...deps,
+      ...{ railMs: delays.railMs, sinceMs, patienceMs },
+      proofMs: patienceMs + delays.clockStepMs,
+      isLeased: (payment) => isLeased(deps, payment, holder),
+    })
+    reversed = [...new Set([...reversed, ...refunded])]
   })
   if (faults.length > 0) throw faults[0]
   const idsOf = (is: (payment: PaymentRecord) => boolean) => ends.filter(is).map(({ id }) => id)

@@ -1,7 +1,13 @@
 /** A payment's record as operators, and planners above it, read it. */
 import type { z } from 'zod'
-import { type PaymentRecord, type Resolution, reversedOf } from '../core/records.ts'
-import type { paymentView } from './shapes.ts'
+import {
+  type PaymentRecord,
+  type RefundRecord,
+  type Resolution,
+  refundedOf,
+  reversedOf,
+} from '../core/records.ts'
+import type { paymentView, refundView } from './shapes.ts'
 
 type View = z.input<typeof paymentView>
 
@@ -25,8 +31,17 @@ export const viewOfPayment = (payment: PaymentRecord): View => ({
     : { submittedAtSeconds: Math.floor(payment.submittedAtMs / 1000) }),
   ...(payment.reversals === undefined ? {} : { reversedAmount: reversedOf(payment) }),
   ...(payment.regained === undefined ? {} : { regainedAmount: payment.regained.amount }),
+  ...(payment.refunds === undefined
+    ? {}
+    : { refundedAmount: refundedOf(payment), refunds: payment.refunds.map(viewOfRefund) }),
   ...(payment.overdue === undefined ? {} : { overdueAtSeconds: payment.overdue.atSeconds }),
 })
+
+export const viewOfRefund = ({
+  nonce: _nonce,
+  submittedAtMs: _at,
+  ...refund
+}: RefundRecord): z.input<typeof refundView> => refund
 
 /** With what operators have said of it, in their own words. */
 export const operatorsView = (payment: PaymentRecord): View => ({

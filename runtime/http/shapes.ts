@@ -1,9 +1,15 @@
 /** Answers of the interface that only operators read: what `core/wire.ts` does not share with agents. */
 import { z } from 'zod'
-import { nodeIdSchema, paymentIdSchema, runIdSchema } from '../core/ids.ts'
+import {
+  identifierSchema,
+  nodeIdSchema,
+  paymentIdSchema,
+  refundIdSchema,
+  runIdSchema,
+} from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
 import { currencySchema, minorSchema, positiveMinorSchema } from '../core/money.ts'
-import { PAYMENT_STATES, RUN_STATES, STANDING_STATES } from '../core/records.ts'
+import { PAYMENT_STATES, REFUND_STATES, RUN_STATES, STANDING_STATES } from '../core/records.ts'
 import { holdViewSchema, runViewSchema } from '../core/wire.ts'
 
 /** `token` only where the mandate names an outside holder. */
@@ -66,6 +72,22 @@ export const returnBody = z.strictObject({
   evidence: resolveBody.shape.evidence,
 })
 
+/** So much of a settled payment, in its currency; `idempotencyKey` is the caller's own word for this one refund. */
+export const refundBody = z.strictObject({
+  amount: positiveMinorSchema,
+  idempotencyKey: identifierSchema,
+})
+
+export const refundView = z.strictObject({
+  id: refundIdSchema,
+  amount: positiveMinorSchema,
+  state: z.enum(REFUND_STATES),
+  by: z.string(),
+  atSeconds: z.number().int(),
+  railReference: z.string().optional(),
+  reason: z.string().optional(),
+})
+
 /** One payment as operators read it. */
 export const paymentView = z.strictObject({
   id: paymentIdSchema,
@@ -88,6 +110,9 @@ export const paymentView = z.strictObject({
   /** What came back after it had settled, and how much of that a person has put to use again. */
   reversedAmount: minorSchema.optional(),
   regainedAmount: minorSchema.optional(),
+  /** Of what came back, what we asked for; and each time that we did. */
+  refundedAmount: minorSchema.optional(),
+  refunds: z.array(refundView).optional(),
   /** Compact JWS `receipt+jwt`, once settled. */
   receipt: z.string().optional(),
   /** For operators: what one of them says became of it, and who said the same. */
@@ -100,6 +125,8 @@ export const paymentView = z.strictObject({
     })
     .optional(),
 })
+
+export const refundAnswer = z.strictObject({ refund: refundView, payment: paymentView })
 
 /** One round of asking the rail: ids of the payments that it ended, and of those that it has no word on. */
 export const reconcileAnswer = z.strictObject({

@@ -2,8 +2,9 @@
  * Erases the clear values of a run, part by part: each part is a command of its own and may be sent again, and the
  * event that tells of it comes last, so that it is only said once it is so.
  */
+import type { EraseParts } from '../core/erase.ts'
 import type { RunId } from '../core/ids.ts'
-import type { EraseParts, Ledger, Result } from '../core/ledger.ts'
+import type { Ledger, Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { RunRecord } from '../core/records.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'

@@ -3,8 +3,9 @@
  * waits, so both refuse before the run is sealed; amounts, payees, ids and times stay, and no event is touched. Each may
  * be sent again: what is wiped stays wiped.
  */
+import type { Erase, EraseParts } from '../core/erase.ts'
 import { eventReason, eventWord } from '../core/events.ts'
-import type { Commands, Erase, EraseParts, Refused } from '../core/ledger.ts'
+import type { Commands, Refused } from '../core/ledger.ts'
 import { ERASED } from '../core/personal.ts'
 import type { HoldRecord, NodeRecord, PaymentRecord, RunRecord } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
@@ -13,8 +14,8 @@ import { assertIntact, refused } from './rules.ts'
 import { TERMINAL } from './runs.ts'
 
 /** Whether its account, goods or evidence are still needed, because money may yet move. */
-export const isMoneyWaiting = ({ state }: PaymentRecord): boolean =>
-  state !== 'settled' && state !== 'released'
+export const isMoneyWaiting = ({ state, refunding }: PaymentRecord): boolean =>
+  (state !== 'settled' && state !== 'released') || refunding === true
 
 export const isSealed = ({ state, seal }: RunRecord): boolean =>
   TERMINAL.has(state) && seal !== undefined

@@ -161,7 +161,8 @@ const INDEX: Index = {
   }),
   payment: (payment, draft) => {
     const { run, node, state, createdAtSeconds } = payment
-    const fields = { run, node, ...listed(run, state, createdAtSeconds) }
+    const refunding = payment.refunding ? padded(createdAtSeconds) : ''
+    const fields = { run, node, refunding, ...listed(run, state, createdAtSeconds) }
     if (state !== 'reserved' && state !== 'submitted') return { ...fields, onTheWay: [] }
     const { path, parent } = draft.need(keys.node(node))
     return {

@@ -143,6 +143,10 @@ const GATHER: Gatherers = {
     const payments = await from.payments(query)
     return from.rows({ payments: () => payments })
   },
+  refunding: async (from, limit) => {
+    const payments = await from.refunding(limit)
+    return from.rows({ refunding: () => payments })
+  },
   hold: (from, id) => from.one(keys.hold(id)),
   holds: async (from, query) => {
     const holds = await from.holds(query)
@@ -201,6 +205,7 @@ class Gathering {
         holdsOf: missing,
         steps: missing,
       },
+      refunding: missing,
       ...{ payments: missing, holds: missing, events: missing, feed: missing, heads: missing },
       ...lists,
     }
@@ -280,6 +285,12 @@ class Gathering {
 
   async payments(query: PaymentQuery): Promise<readonly PaymentRecord[]> {
     const docs = await this.#list('payment', query)
+    return docs.map((doc) => recordOf<PaymentRecord>(doc))
+  }
+
+  async refunding(limit: number): Promise<readonly PaymentRecord[]> {
+    const open = this.#place.of('payment').where('refunding', '>', '').orderBy('refunding')
+    const docs = await this.#source.all(open.limit(limit))
     return docs.map((doc) => recordOf<PaymentRecord>(doc))
   }
 

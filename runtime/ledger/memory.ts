@@ -111,6 +111,13 @@ class MemoryRows implements Rows {
       .slice(0, limit)
   }
 
+  refunding(limit: number): readonly PaymentRecord[] {
+    return [...this.#payments.values()]
+      .filter(({ refunding }) => refunding === true)
+      .sort((a, b) => a.createdAtSeconds - b.createdAtSeconds)
+      .slice(0, limit)
+  }
+
   holds({ run, states, limit }: HoldQuery): readonly HoldRecord[] {
     return [...this.#holds.values()]
       .filter((hold) => run === undefined || hold.run === run)

@@ -59,7 +59,8 @@ export function* reserve(input: Reserve, draft: Draft): Steps<Commands['reserve'
 function asReserved({ payment, counters }: Reserve): PaymentRecord {
   const { nonce, submittedAtMs, settledAmount, railReference, endHead, endedAtSeconds, ...rest } =
     payment
-  const { reason, lease, overdue, resolution, reversals, regained, ...start } = rest
+  const { reason, lease, overdue, resolution, reversals, regained, ...begun } = rest
+  const { refunds, refunding, ...start } = begun
   const counted = new Set([...payment.counters, ...counters.map((use) => use.key)])
   return { ...start, state: 'reserved', counters: [...counted] }
 }

@@ -31,6 +31,8 @@ export interface Rows {
   /** Names of a node's steps. */
   steps(node: NodeId): readonly string[]
   payments(query: PaymentQuery): readonly PaymentRecord[]
+  /** Payments with a refund that has no end yet, the oldest first. */
+  refunding(limit: number): readonly PaymentRecord[]
   holds(query: HoldQuery): readonly HoldRecord[]
   events(stream: StreamId, after: number, limit: number): readonly EventRecord[]
   feed(run: RunId, after: number, limit: number): readonly FeedEntry[]
@@ -59,6 +61,7 @@ const READS: Reads = {
   children: (rows, node) => statesOf(rows, rows.children(node)),
   payment: (rows, id) => rows.load(keys.payment(id)),
   payments: (rows, query) => rows.payments(query),
+  refunding: (rows, limit) => rows.refunding(limit),
   hold: (rows, id) => rows.load(keys.hold(id)),
   holds: (rows, query) => rows.holds(query),
   step: (rows, node, name) => {
@@ -155,6 +158,7 @@ export function ledgerOf(backend: Backend): Ledger {
     children: (node) => read('children', node),
     payment: (id) => read('payment', id),
     payments: (query) => read('payments', query),
+    refunding: (limit) => read('refunding', limit),
     hold: (id) => read('hold', id),
     holds: (query) => read('holds', query),
     step: (node, name) => read('step', node, name),

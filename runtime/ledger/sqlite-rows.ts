@@ -44,6 +44,11 @@ const SUBMITTED = `SELECT payments.id, nodes.record FROM payments
   WHERE payments.organisation = ? AND payments.state = 'submitted'
   ORDER BY payments.ordinal`
 
+/** Of the partial index, in its own words. */
+const REFUNDING = `SELECT record FROM payments
+  WHERE organisation = ? AND json_extract(record, '$.refunding') = 1
+  ORDER BY created_at, ordinal LIMIT ?`
+
 /** `?, ?, …`, one for each. */
 const places = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 
@@ -129,6 +134,10 @@ export class SqliteRows implements Rows {
 
   payments(query: PaymentQuery): readonly PaymentRecord[] {
     return this.#list('payments', 'created_at, ordinal', query, record<PaymentRecord>)
+  }
+
+  refunding(limit: number): readonly PaymentRecord[] {
+    return this.#all(REFUNDING, [limit], record<PaymentRecord>)
   }
 
   holds(query: HoldQuery): readonly HoldRecord[] {

@@ -247,8 +247,20 @@ ALTER TABLE accounts ADD COLUMN reversed INTEGER NOT NULL DEFAULT 0
   CHECK (reversed BETWEEN 0 AND spent);
 `
 
+/** Payments with a refund that has no end yet: few at any time, and asked for in every round. */
+const REFUNDING = `
+CREATE INDEX payments_refunding ON payments (organisation, created_at, ordinal)
+  WHERE json_extract(record, '$.refunding') = 1;
+`
+
 /** What makes version n of the tables from version n - 1, in order. A step that was once released never changes. */
-const STEPS: readonly string[] = [FIRST, FORGOTTEN_PROOFS, EVENTS_IN_THEIR_PLACE, REVERSED]
+const STEPS: readonly string[] = [
+  FIRST,
+  FORGOTTEN_PROOFS,
+  EVENTS_IN_THEIR_PLACE,
+  REVERSED,
+  REFUNDING,
+]
 
 /** Written to `user_version`; a file with a higher one was made by a newer program. */
 export const SCHEMA_VERSION = STEPS.length

@@ -16,6 +16,7 @@ import { erase, eraseParts } from './erasure.ts'
 import { decideHold, refuse } from './holds.ts'
 import { markUnknown, release, settle } from './outcomes.ts'
 import { reserve, submit } from './payments.ts'
+import { refund, refunded, refundFailed, refundUnknown } from './refunds.ts'
 import { resolve } from './resolve.ts'
 import { regain, reverse } from './reversals.ts'
 import { createRun, finishRun, note, saveStep } from './runs.ts'
@@ -42,6 +43,10 @@ export const TRANSITIONS: Transitions = {
   resolve,
   reverse,
   regain,
+  refund,
+  refunded,
+  refundFailed,
+  refundUnknown,
   refuse,
   decideHold,
   setStanding,

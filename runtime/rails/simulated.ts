@@ -8,17 +8,31 @@ import type { z } from 'zod'
 import { Fault } from '../core/errors.ts'
 import { canonicalJson, parseJson } from '../core/json.ts'
 import { LIMITS } from '../core/limits.ts'
-import type { Rail, RailLookup, RailOrder, RailOutcome } from '../core/rail.ts'
+import { minor } from '../core/money.ts'
+import type {
+  Rail,
+  RailLookup,
+  RailOrder,
+  RailOutcome,
+  RailRefund,
+  RailRefundOutcome,
+  RailReversal,
+} from '../core/rail.ts'
 import { type Exchange, exchange } from './exchange.ts'
 import { LATEST_BOOKING_MS } from './simulated/script.ts'
 import {
+  absentRefundSchema,
   absentSchema,
+  type FoundPayout,
+  foundPayoutSchema,
   healthSchema,
   NOTE_CHARS,
   type Payout,
   payoutBodySchema,
   payoutKeySchema,
   payoutSchema,
+  refundBodySchema,
+  refundSchema,
 } from './simulated/wire.ts'
 
 export interface SimulatedRailOptions {
@@ -70,6 +84,29 @@ export function createSimulatedRail(options: SimulatedRailOptions): Rail {
       return judgeLookup(key, await call('GET', `payouts/${key}`))
     },
 
+    async refund(order) {
+      const { key, amount, currency, paymentKey } = order
+      const body = refundBodySchema.safeParse({ key, amount, currency })
+      if (!body.success || !payoutKeySchema.safeParse(paymentKey).success) {
+        return { kind: 'notSent', reason: 'order_not_expressible' }
+      }
+      const text = canonicalJson(body.data)
+      return judgeRefund(order, await call('POST', `payouts/${paymentKey}/refunds`, text))
+    },
+
+    async lookupRefund(order) {
+      const { key } = order
+      if (!payoutKeySchema.safeParse(key).success) return unknown('key_not_expressible')
+      const got = await call('GET', `refunds/${key}`)
+      const isAbsent =
+        got.kind === 'answer' &&
+        got.status === 404 &&
+        read(absentRefundSchema, got.body)?.key === key
+      if (isAbsent) return { kind: 'absent' }
+      // A question that did not get there says nothing about the refund.
+      return got.kind === 'answer' ? judgeRefund(order, got) : unknown(got.reason)
+    },
+
     async ready() {
       const got = await call('GET', 'health')
       if (got.kind !== 'answer') throw new Fault('rail_unconfigured', 'the rail does not answer')
@@ -113,19 +150,56 @@ function judgePay(order: RailOrder, got: Exchange): RailOutcome {
   return outcomeOf(payout)
 }
 
+/** Only a whole, well-formed word about exactly this refund counts; less or more is money that nobody asked for. */
+function judgeRefund(order: RailRefund, got: Exchange): RailRefundOutcome {
+  if (got.kind === 'notSent') return { kind: 'notSent', reason: got.reason }
+  if (got.kind === 'lost') return unknown(got.reason)
+  if (got.status !== 200 && got.status !== 201) return unknown(`status_${got.status}`)
+  const refund = read(refundSchema, got.body)
+  if (!refund) return unknown('answer_malformed')
+  if (refund.key !== order.key || refund.payout !== order.paymentKey) {
+    return unknown('answer_differs')
+  }
+  if (refund.state === 'declined') {
+    return { kind: 'declined', reason: refund.reason ?? 'declined' }
+  }
+  if (refund.amount !== order.amount || refund.currency !== order.currency) {
+    return unknown('amount_differs')
+  }
+  const { reference, amount, currency } = refund
+  return { kind: 'refunded', reference, amount, currency }
+}
+
 function judgeLookup(key: string, got: Exchange): RailLookup {
   if (got.kind !== 'answer') return unknown(got.reason)
   if (got.status === 404 && read(absentSchema, got.body)?.key === key) return { kind: 'absent' }
   if (got.status !== 200) return unknown(`status_${got.status}`)
-  const payout = read(payoutSchema, got.body)
+  const payout = read(foundPayoutSchema, got.body)
   if (payout?.key !== key) return unknown('answer_malformed')
-  return outcomeOf(payout)
+  return withRefunds(payout)
 }
 
 function outcomeOf({ state, reason, reference, amount, currency }: Payout): RailOutcome {
   if (state === 'declined') return { kind: 'declined', reason: reason ?? 'declined' }
   const settled = { kind: 'settled', reference, amount, currency } as const
   return state === 'returned' ? { ...settled, returned: true } : settled
+}
+
+/** The name of what came back of itself beside refunds: the rest of the payout. */
+const RETURNED = 'returned'
+
+/** Each refund by its own id, and what a return sent back beside them. */
+function withRefunds({ refunds = [], ...payout }: FoundPayout): RailOutcome {
+  const outcome = outcomeOf(payout)
+  const made = refunds.filter(({ state }) => state === 'refunded')
+  if (outcome.kind !== 'settled' || made.length === 0) return outcome
+  const { returned, ...settled } = outcome
+  const back = made.map(
+    ({ reference: id, amount }): RailReversal => ({ id, kind: 'refunded', amount }),
+  )
+  const rest = outcome.amount - made.reduce((sum, { amount }) => sum + amount, 0)
+  if (returned && rest > 0) back.push({ id: RETURNED, kind: 'reversed', amount: minor(rest) })
+  return { ...settled, back }
 }
 
 const unknown = (reason: string): { kind: 'unknown'; reason: string } => ({

@@ -7,6 +7,7 @@ import { eraseContract } from './contract/erase.ts'
 import { finishRunContract } from './contract/finish-run.ts'
 import { noteContract } from './contract/note.ts'
 import { readsContract } from './contract/reads.ts'
+import { refundContract } from './contract/refund.ts'
 import { refuseContract } from './contract/refuse.ts'
 import { releaseContract } from './contract/release.ts'
 import { reserveContract } from './contract/reserve.ts'
@@ -23,6 +24,7 @@ const CONTRACT = {
   submit: submitContract,
   settle: settleContract,
   release: releaseContract,
+  refund: refundContract,
   refuse: refuseContract,
   setStanding: setStandingContract,
   close: closeContract,

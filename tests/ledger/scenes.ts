@@ -107,6 +107,23 @@ async function ended(ledger: Ledger) {
   return { run: run.id, leaf: leaf.id }
 }
 
+const ASKED = {
+  id: 'rfd_1',
+  amount: minor(200),
+  by: 'op',
+  nonce: 'mine',
+  nowMs: NOW * 1000,
+  now: NOW,
+} as const
+
+const refundable = async (ledger: Ledger) => ({ payment: await reversed(ledger) })
+
+async function refunding(ledger: Ledger) {
+  const of = await refundable(ledger)
+  accepted(await ledger.execute('refund', { ...of, ...ASKED }))
+  return { ...of, refund: ASKED.id }
+}
+
 export const SCENES: Scenes = {
   createRun: async () => ({ ...aRun(), token: 'root token', nodes: 9, now: NOW }),
   split: async (ledger) => {
@@ -158,6 +175,13 @@ export const SCENES: Scenes = {
     const word = { evidence: 'note 7', by: 'asha', attempt: 'mine', now: NOW }
     return { payment, reversedAmount: minor(300), ...word }
   },
+  refund: async (ledger) => ({ ...(await refundable(ledger)), ...ASKED }),
+  refunded: async (ledger) => {
+    const refund = await refunding(ledger)
+    return { ...refund, amount: ASKED.amount, railReference: 'simr_1', now: NOW }
+  },
+  refundFailed: async (ledger) => ({ ...(await refunding(ledger)), reason: 'declined', now: NOW }),
+  refundUnknown: async (ledger) => ({ ...(await refunding(ledger)), reason: 'late', now: NOW }),
   refuse: async (ledger) => refusalOf((await startChain(ledger)).leaf),
   decideHold: async (ledger) => {
     const { leaf } = await startChain(ledger)

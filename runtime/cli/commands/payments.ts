@@ -1,10 +1,10 @@
 /** Commands about payments that the rail has no word on, or has taken back: see them, and say what became of one. */
 import { Command, Option } from 'commander'
 import type { z } from 'zod'
-import { type PaymentId, paymentIdSchema } from '../../core/ids.ts'
+import { freshId, type PaymentId, paymentIdSchema } from '../../core/ids.ts'
 import { formatMoney } from '../../core/money.ts'
 import { isoTime, seconds } from '../../core/time.ts'
-import { alarmsAnswer, paymentView } from '../../http/shapes.ts'
+import { alarmsAnswer, paymentView, refundAnswer } from '../../http/shapes.ts'
 import { Failure } from '../failure.ts'
 import { type Io, shown, table } from '../io.ts'
 import { stateText } from '../tree.ts'
@@ -30,6 +30,10 @@ export function paymentCard(io: Pick<Io, 'colour'>, payment: View): string {
     ...(payment.regainedAmount === undefined
       ? []
       : [['used again', money(payment.regainedAmount)]]),
+    ...(payment.refunds ?? []).map(({ amount, state, by }) => [
+      'refund',
+      `${money(amount)} ${state}, asked for by ${by}`,
+    ]),
     ...(said === undefined
       ? []
       : [
@@ -47,6 +51,7 @@ export function paymentsCommand(io: Io): Command {
     .addCommand(alarmsCommand(io))
     .addCommand(resolveCommand(io))
     .addCommand(returnCommand(io))
+    .addCommand(refundCommand(io))
 }
 
 function alarmsCommand(io: Io): Command {
@@ -115,6 +120,45 @@ function paymentId(text: string): PaymentId {
   const parsed = paymentIdSchema.safeParse(text)
   if (parsed.success) return parsed.data
   throw new Failure('usage', 'expected a payment’s id, which begins with pay_')
+}
+
+interface RefundOptions extends Options {
+  readonly amount: number
+  readonly key?: string
+  readonly yes?: boolean
+}
+
+function refundCommand(io: Io): Command {
+  const base = command({
+    name: 'refund',
+    summary: 'give back a part of a settled payment, to where it was paid from',
+    examples: [
+      'headgate payments refund pay_9f… --amount 250000',
+      'headgate payments refund pay_9f… --amount 250000 --key return-44',
+    ],
+  })
+    .argument('<payment>', 'the payment’s id')
+    .requiredOption(
+      '--amount <n>',
+      'in minor units; all that comes back is never more than was settled',
+      wholeNumber,
+    )
+    .option('--key <key>', 'your word for this refund: sent again with the same it is the same one')
+    .option('--yes', 'do not show the payment and ask')
+  return withServer(base).action(async (payment: string, options: RefundOptions) => {
+    const api = apiOf(io, options)
+    const path = `/payments/${paymentId(payment)}`
+    const { amount, key: idempotencyKey = freshId() } = options
+    const asked = (view: View) => `refund ${formatMoney(amount, view.currency)}`
+    if (!options.yes) await ask(io, await api.get(path, paymentView), asked)
+    // Said before it is sent: whoever gets no answer can ask again for the same refund.
+    if (options.key === undefined) io.err(`the key of this refund is ${idempotencyKey}\n`)
+    const after = await api.post(`${path}/refunds`, { amount, idempotencyKey }, refundAnswer)
+    emit(io, options, after, () => `${after.refund.state}\n${paymentCard(io, after.payment)}`)
+    if (after.refund.state === 'failed') {
+      throw new Failure('no', `the rail made no refund: ${after.refund.reason ?? 'no reason'}`)
+    }
+  })
 }
 
 interface ReturnOptions extends Options {

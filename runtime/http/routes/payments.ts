@@ -2,16 +2,23 @@
 import { z } from 'zod'
 import { paymentIdSchema } from '../../core/ids.ts'
 import { LIMITS } from '../../core/limits.ts'
-import { operatorsView } from '../payment-view.ts'
+import { operatorsView, viewOfRefund } from '../payment-view.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
-import { alarmsAnswer, paymentView, resolveBody, returnBody } from '../shapes.ts'
+import {
+  alarmsAnswer,
+  paymentView,
+  refundAnswer,
+  refundBody,
+  resolveBody,
+  returnBody,
+} from '../shapes.ts'
 import { nameOf, type RouteDeps } from './deps.ts'
 
 const paymentParams = z.strictObject({ payment: paymentIdSchema })
 
 export function paymentRoutes(deps: RouteDeps): Route[] {
-  return [alarmsRoute(deps), resolveRoute(deps), returnRoute(deps)]
+  return [alarmsRoute(deps), resolveRoute(deps), returnRoute(deps), refundRoute(deps)]
 }
 
 const alarmsRoute = ({ ledger }: RouteDeps): Route =>
@@ -20,14 +27,20 @@ const alarmsRoute = ({ ledger }: RouteDeps): Route =>
     path: '/alarms',
     who: ['operator'],
     summary:
-      'Payments that the rail has no word on: unknown ones, and submitted ones past their time.',
+      'Payments that the rail has no word on: unknown ones, submitted ones past their time, settled ones with an unknown refund.',
     answers: { 200: alarmsAnswer },
     handle: async () => {
       const limit = LIMITS.pageItems
       const submitted = await ledger.payments({ states: ['submitted'], limit })
       const unknown = await ledger.payments({ states: ['unknown'], limit })
       const late = submitted.filter(({ overdue }) => overdue !== undefined)
-      const alarms = [...late, ...unknown].sort((a, b) => a.createdAtSeconds - b.createdAtSeconds)
+      const open = await ledger.refunding(limit)
+      const silent = open.filter(({ refunds = [] }) =>
+        refunds.some(({ state }) => state === 'unknown'),
+      )
+      const alarms = [...late, ...unknown, ...silent].sort(
+        (a, b) => a.createdAtSeconds - b.createdAtSeconds,
+      )
       return ok({ alarms: alarms.map(operatorsView) })
     },
   })
@@ -49,6 +62,32 @@ const resolveRoute = ({ gateway }: RouteDeps): Route =>
       if (!said.ok) throw refusalProblem(said)
       const status = said.payment.state === 'unknown' ? 202 : 200
       return { status, body: operatorsView(said.payment) }
+    },
+  })
+
+const refundRoute = ({ gateway }: RouteDeps): Route =>
+  route({
+    method: 'POST',
+    path: '/payments/:payment/refunds',
+    who: ['operator'],
+    summary:
+      'Give back a part of a settled payment to where it was paid from: once for each `idempotencyKey` (202 while the rail has no word).',
+    params: paymentParams,
+    body: refundBody,
+    answers: { 200: refundAnswer, 201: refundAnswer, 202: refundAnswer },
+    handle: async ({ params, body, operator }) => {
+      const word = { payment: params.payment, ...body, by: nameOf(operator) }
+      const said = await gateway.refund(word)
+      if (!said.ok) throw refusalProblem(said)
+      const { refund, payment, replayed } = said
+      const isOpen = refund.state === 'pending' || refund.state === 'unknown'
+      const status = isOpen ? 202 : replayed || refund.state === 'failed' ? 200 : 201
+      const headers = replayed ? { 'idempotent-replayed': 'true' } : {}
+      return {
+        status,
+        body: { refund: viewOfRefund(refund), payment: operatorsView(payment) },
+        headers,
+      }
     },
   })
 

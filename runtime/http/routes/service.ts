@@ -14,6 +14,7 @@ import {
 } from '../../core/ids.ts'
 import { jwksSchema, rootKeysSchema } from '../../core/keys.ts'
 import type { Ledger, Note } from '../../core/ledger.ts'
+import { refundedOf } from '../../core/records.ts'
 import { nowSeconds } from '../../core/time.ts'
 import { receiptViewSchema } from '../../core/wire.ts'
 import { everyRun } from '../../ledger/reads.ts'
@@ -139,7 +140,9 @@ export function auditRoutes(deps: RouteDeps): Route[] {
         const run = payment && (await ledger.run(payment.run))
         const receipt = run && receiptOf(run, payment, signer)
         if (receipt === undefined || payment === undefined) throw new HttpProblem('not_found')
-        return ok({ id: receiptIdOf(payment.id), receipt, state: 'settled' })
+        const refundedAmount = refundedOf(payment)
+        const since = refundedAmount === 0 ? {} : { refundedAmount }
+        return ok({ id: receiptIdOf(payment.id), receipt, state: 'settled', ...since })
       },
     }),
     route({

@@ -8,7 +8,16 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { sha256 } from '../../core/ids.ts'
 import { canonicalJson } from '../../core/json.ts'
-import { type BookView, type Payout, type PayoutBody, payoutSchema } from './wire.ts'
+import type { Minor } from '../../core/money.ts'
+import {
+  type BookView,
+  type Payout,
+  type PayoutBody,
+  payoutSchema,
+  type Refund,
+  type RefundBody,
+  refundSchema,
+} from './wire.ts'
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS payout (
@@ -23,6 +32,17 @@ CREATE TABLE IF NOT EXISTS payout (
   reason TEXT,
   created_at_seconds INTEGER NOT NULL DEFAULT (unixepoch())
 ) STRICT;
+CREATE TABLE IF NOT EXISTS refund (
+  key TEXT NOT NULL PRIMARY KEY,
+  body_digest TEXT NOT NULL,
+  payout TEXT NOT NULL REFERENCES payout (key),
+  reference TEXT NOT NULL UNIQUE,
+  amount INTEGER NOT NULL CHECK (amount > 0),
+  currency TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('refunded', 'declined')),
+  reason TEXT,
+  created_at_seconds INTEGER NOT NULL DEFAULT (unixepoch())
+) STRICT;
 CREATE TABLE IF NOT EXISTS tally (
   name TEXT NOT NULL PRIMARY KEY,
   count INTEGER NOT NULL
@@ -33,6 +53,9 @@ INSERT OR IGNORE INTO tally (name, count) VALUES ('calls', 0), ('unauthorised', 
 const COLUMNS = `key, account, amount, currency, note, reference, state, reason,
   created_at_seconds AS createdAtSeconds`
 
+const REFUND_COLUMNS = `key, payout, amount, currency, reference, state, reason,
+  created_at_seconds AS createdAtSeconds`
+
 /** What the rail decides about a new payout: what really moves, or why nothing does. */
 export type Decision = Pick<Payout, 'state' | 'amount' | 'currency' | 'reason'>
 
@@ -40,6 +63,17 @@ export type Booked =
   | { readonly kind: 'new' | 'again'; readonly payout: Payout }
   /** The key belongs to another request. */
   | { readonly kind: 'conflict' }
+
+export type BookedRefund =
+  | { readonly kind: 'new' | 'again'; readonly refund: Refund }
+  | { readonly kind: 'conflict' | 'no_payout' }
+
+export interface RefundToBook {
+  readonly payout: string
+  readonly body: RefundBody
+  /** What a script says in the place of the book's own rules. */
+  readonly decision?: { readonly amount: Minor } | { readonly reason: string }
+}
 
 interface Job {
   readonly work: () => unknown
@@ -97,6 +131,26 @@ export class Book {
     })
   }
 
+  /** Books a refund, or finds what was booked under its key: never more of a payout than it moved. */
+  refund(asked: RefundToBook): Promise<BookedRefund> {
+    return this.#write(() => this.#insertRefund(asked))
+  }
+
+  findRefund(key: string): Refund | undefined {
+    const row = this.#db.prepare(`SELECT ${REFUND_COLUMNS} FROM refund WHERE key = ?`).get(key)
+    return row ? toRefund(row) : undefined
+  }
+
+  /** Of one payout, or of all. */
+  refunds(payout?: string): readonly Refund[] {
+    const rows = this.#db
+      .prepare(
+        `SELECT ${REFUND_COLUMNS} FROM refund WHERE ?1 IS NULL OR payout = ?1 ORDER BY rowid`,
+      )
+      .all(payout ?? null)
+    return rows.map(toRefund)
+  }
+
   find(key: string): Payout | undefined {
     const row = this.#db.prepare(`SELECT ${COLUMNS} FROM payout WHERE key = ?`).get(key)
     return row ? toPayout(row) : undefined
@@ -105,12 +159,18 @@ export class Book {
   view(): BookView {
     const rows = this.#db.prepare(`SELECT ${COLUMNS} FROM payout ORDER BY rowid`).all()
     const sums = this.#db
-      .prepare("SELECT currency, sum(amount) AS n FROM payout WHERE state = 'settled' GROUP BY 1")
+      .prepare(
+        `SELECT currency, sum(amount - (
+           SELECT coalesce(sum(refund.amount), 0) FROM refund
+           WHERE refund.payout = payout.key AND refund.state = 'refunded'
+         )) AS n FROM payout WHERE state = 'settled' GROUP BY 1`,
+      )
       .all()
     return {
       calls: this.#tally('calls'),
       unauthorised: this.#tally('unauthorised'),
       payouts: rows.map(toPayout),
+      refunds: [...this.refunds()],
       totals: Object.fromEntries(sums.map((row) => [String(row.currency), Number(row.n)])),
     }
   }
@@ -145,6 +205,46 @@ export class Book {
     const payout = this.find(body.key)
     if (!payout) throw new Error('expected the payout that was just booked')
     return { kind: known ? 'again' : 'new', payout }
+  }
+
+  #insertRefund({ payout: key, body, decision }: RefundToBook): BookedRefund {
+    const payout = this.find(key)
+    if (!payout) return { kind: 'no_payout' }
+    const digest = sha256(canonicalJson({ ...body, payout: key }))
+    const row = this.#db.prepare('SELECT body_digest FROM refund WHERE key = ?').get(body.key)
+    if (row && row.body_digest !== digest) return { kind: 'conflict' }
+    const known = row && this.findRefund(body.key)
+    if (known) return { kind: 'again', refund: known }
+    const moved = decision !== undefined && 'amount' in decision ? decision.amount : body.amount
+    const scripted = decision !== undefined && 'reason' in decision ? decision.reason : undefined
+    const reason = scripted ?? this.#whyNot(payout, { ...body, amount: moved })
+    this.#db
+      .prepare(
+        `INSERT INTO refund (key, body_digest, payout, reference, amount, currency, state, reason)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(
+        body.key,
+        digest,
+        key,
+        `simr_${randomBytes(12).toString('base64url')}`,
+        BigInt(moved),
+        body.currency,
+        reason === undefined ? 'refunded' : 'declined',
+        reason ?? null,
+      )
+    const refund = this.findRefund(body.key)
+    if (!refund) throw new Error('expected the refund that was just booked')
+    return { kind: 'new', refund }
+  }
+
+  /** The rail's own reasons against a refund. */
+  #whyNot(payout: Payout, { amount, currency }: RefundBody): string | undefined {
+    if (payout.state !== 'settled') return 'not_settled'
+    if (currency !== payout.currency) return 'another_currency'
+    const made = this.refunds(payout.key).filter(({ state }) => state === 'refunded')
+    const sum = made.reduce((total, each) => total + each.amount, amount as number)
+    return sum > payout.amount ? 'more_than_paid' : undefined
   }
 
   #add(name: 'calls' | 'unauthorised'): void {
@@ -192,6 +292,9 @@ export class Book {
     }
   }
 }
+
+const toRefund = ({ reason, ...rest }: Record<string, unknown>): Refund =>
+  refundSchema.parse(reason === null ? rest : { ...rest, reason })
 
 /** The store refuses anything else, so a row that does not parse is a bug. */
 function toPayout(row: Record<string, unknown>): Payout {

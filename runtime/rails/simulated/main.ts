@@ -13,7 +13,8 @@ Prints one JSON line {"url", "keyFile"} when it is ready; every request needs th
   --help
 
   POST /payouts {key, account, amount, currency, note}    GET /payouts/{key}    GET /book
-  POST /payouts/{key}/return    POST /script {match?, outcome, times?, ...}    DELETE /script
+  POST /payouts/{key}/refunds {key, amount, currency}    GET /refunds/{key}
+  POST /payouts/{key}/return    POST /script {on?, match?, outcome, times?, ...}    DELETE /script
 `
 
 async function main(): Promise<void> {

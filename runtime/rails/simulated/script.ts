@@ -30,6 +30,8 @@ const OUTCOMES = [
 
 export const ruleSchema = z
   .strictObject({
+    /** Which kind of request it answers; in a `match` the key and account of a refund are its own and its payout's. */
+    on: z.enum(['payout', 'refund']).default('payout'),
     /** Every given member must fit; none given fits all. `n` is the value of `calls` at that request. */
     match: z
       .strictObject({
@@ -55,12 +57,14 @@ export const ruleSchema = z
 export type Rule = z.infer<typeof ruleSchema>
 
 export interface Arrival {
+  readonly on?: 'payout' | 'refund'
   readonly n: number
   readonly account: string
   readonly key: string
 }
 
-const fits = ({ match }: Rule, arrival: Arrival): boolean =>
+const fits = ({ on, match }: Rule, arrival: Arrival): boolean =>
+  on === (arrival.on ?? 'payout') &&
   (match.account === undefined || match.account === arrival.account) &&
   (match.key === undefined || match.key === arrival.key) &&
   (match.n === undefined || match.n === arrival.n)

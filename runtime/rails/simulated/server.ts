@@ -12,9 +12,15 @@ import type { z } from 'zod'
 import { parseJson } from '../../core/json.ts'
 import { LIMITS } from '../../core/limits.ts'
 import { minor } from '../../core/money.ts'
-import { Book, type Booked, type Decision } from './book.ts'
+import { Book, type Decision, type RefundToBook } from './book.ts'
 import { type Rule, ruleSchema, Script } from './script.ts'
-import { type PayoutBody, payoutBodySchema, payoutKeySchema } from './wire.ts'
+import {
+  type PayoutBody,
+  payoutBodySchema,
+  payoutKeySchema,
+  type RefundBody,
+  refundBodySchema,
+} from './wire.ts'
 
 export interface SimulatedRailServer {
   /** `http://127.0.0.1:PORT`. */
@@ -79,6 +85,7 @@ function createApp(book: Book, apiKey: string): FastifyInstance {
 
   const context = { book, script: new Script(), later }
   addPayoutRoutes(app, context)
+  addRefundRoutes(app, context)
   addOperatorRoutes(app, context)
   return app
 }
@@ -116,7 +123,10 @@ function addPayoutRoutes(app: FastifyInstance, context: Context): void {
   app.get('/payouts/:key', async (request, reply) => {
     const key = keyOf(request)
     if (key === undefined) return reply.code(400).send({ code: 'malformed' })
-    return book.find(key) ?? reply.code(404).send({ code: 'no_such_payout', key })
+    const payout = book.find(key)
+    const refunds = book.refunds(key)
+    if (payout) return refunds.length === 0 ? payout : { ...payout, refunds }
+    return reply.code(404).send({ code: 'no_such_payout', key })
   })
 
   app.post('/payouts/:key/return', async (request, reply) => {
@@ -126,6 +136,50 @@ function addPayoutRoutes(app: FastifyInstance, context: Context): void {
     if (payout === false) return reply.code(409).send({ code: 'not_settled' })
     return payout ?? reply.code(404).send({ code: 'no_such_payout', key })
   })
+}
+
+function addRefundRoutes(app: FastifyInstance, context: Context): void {
+  const { book, script } = context
+  app.post('/payouts/:key/refunds', async (request, reply) => {
+    const payout = keyOf(request)
+    const body = parseBody(refundBodySchema, request.body)
+    if (payout === undefined || !body) return reply.code(400).send({ code: 'malformed' })
+    const n = book.refunds().length + 1
+    const account = book.find(payout)?.account ?? ''
+    const rule = script.take({ on: 'refund', n, account, key: body.key })
+    const asked = { payout, body, ...decideRefund(body, rule) }
+    if (rule?.outcome === 'lostRequest') return drop(reply)
+    if (rule?.outcome === 'lateCommit') {
+      inTime(context, rule.delayMs, () => book.refund(asked))
+      return drop(reply)
+    }
+    const booked = await book.refund(asked)
+    if (booked.kind === 'no_payout')
+      return reply.code(404).send({ code: 'no_such_payout', key: payout })
+    const said: ToSay =
+      'refund' in booked ? { kind: booked.kind, payout: booked.refund } : { kind: 'conflict' }
+    return answer(reply, said, rule)
+  })
+
+  app.get('/refunds/:key', async (request, reply) => {
+    const key = keyOf(request)
+    if (key === undefined) return reply.code(400).send({ code: 'malformed' })
+    return book.findRefund(key) ?? reply.code(404).send({ code: 'no_such_refund', key })
+  })
+}
+
+function decideRefund(
+  { amount }: RefundBody,
+  rule: Rule | undefined,
+): Pick<RefundToBook, 'decision'> {
+  switch (rule?.outcome) {
+    case 'decline':
+      return { decision: { reason: rule.reason ?? 'refunds_closed' } }
+    case 'wrongAmount':
+      return { decision: { amount: rule.amount ?? minor(amount + 1) } }
+    default:
+      return {}
+  }
 }
 
 function addOperatorRoutes(app: FastifyInstance, { book, script }: Context): void {
@@ -164,7 +218,12 @@ function unlike(asked: Money, { amount, currency }: Rule): Money {
   return { amount: amount ?? asked.amount, currency: currency ?? asked.currency }
 }
 
-async function answer(reply: FastifyReply, booked: Booked, rule: Rule | undefined) {
+/** What is said of what was booked: a payout, or a refund of one. */
+type ToSay =
+  | { readonly kind: 'new' | 'again'; readonly payout: unknown }
+  | { readonly kind: 'conflict' }
+
+async function answer(reply: FastifyReply, booked: ToSay, rule: Rule | undefined) {
   switch (rule?.outcome) {
     case 'lostReply':
       return drop(reply)

@@ -29,12 +29,43 @@ export const payoutSchema = payoutBodySchema.extend({
 })
 export type Payout = z.infer<typeof payoutSchema>
 
+/** `POST /payouts/{key}/refunds`: `key` is the refund's own idempotency key, `amount` is always stated. */
+export const refundBodySchema = z.strictObject({
+  key: payoutKeySchema,
+  amount: positiveMinorSchema,
+  currency: currencySchema,
+})
+export type RefundBody = z.infer<typeof refundBodySchema>
+
+/** A refund as the book has it: what really came back of which payout. */
+export const refundSchema = refundBodySchema.extend({
+  payout: payoutKeySchema,
+  reference: z.string().regex(/^simr_[A-Za-z0-9_-]{1,60}$/),
+  state: z.enum(['refunded', 'declined']),
+  reason: z.string().max(80).optional(),
+  createdAtSeconds: z.number().int().min(0),
+})
+export type Refund = z.infer<typeof refundSchema>
+
+/** The answer of `GET /payouts/{key}`: the payout and what of it was refunded. */
+export const foundPayoutSchema = payoutSchema.extend({
+  refunds: z.array(refundSchema).optional(),
+})
+export type FoundPayout = z.infer<typeof foundPayoutSchema>
+
+/** The only answer that means that there is no such refund. */
+export const absentRefundSchema = z.strictObject({
+  code: z.literal('no_such_refund'),
+  key: payoutKeySchema,
+})
+
 /** `GET /book`: `totals` is what left, less what came back; `calls` counts every payout request that arrived. */
 export const bookSchema = z.strictObject({
   calls: z.number().int().min(0),
   /** Requests of any kind without the right key. */
   unauthorised: z.number().int().min(0),
   payouts: z.array(payoutSchema),
+  refunds: z.array(refundSchema),
   totals: z.partialRecord(currencySchema, z.number().int().min(0)),
 })
 export type BookView = z.infer<typeof bookSchema>

@@ -1,0 +1,202 @@
+/**
+ * Refunds that an operator asks for: a part of a settled payment, back to where it was paid from. The ledger takes the
+ * right to it first; then the one attempt that took it calls the rail, within a few seconds or not at all. Whatever is not
+ * the rail's own word is unknown and keeps that right, and the reconciler asks what became of it: nothing is sent twice.
+ */
+import { Rejected } from '../core/errors.ts'
+import { eventReason } from '../core/events.ts'
+import { freshId, type PaymentId, refundIdOf, refundKeyOf } from '../core/ids.ts'
+import type { Commands, Ledger, Result } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
+import type { Minor } from '../core/money.ts'
+import type { Rail, RailRefund, RailRefundOutcome } from '../core/rail.ts'
+import type { PaymentRecord, RefundRecord } from '../core/records.ts'
+import { type Clock, nowSeconds, type Seconds, type Timers } from '../core/time.ts'
+import type { Gate } from './gate.ts'
+import type { OutcomeDeps } from './outcome.ts'
+import { within } from './timers.ts'
+import { unexpected } from './unexpected.ts'
+
+export interface RefundWord {
+  readonly payment: PaymentId
+  readonly amount: Minor
+  /** The caller's own: the same again is the same refund. */
+  readonly idempotencyKey: string
+  readonly by: string
+}
+
+export type RefundedPayment = Result<{
+  readonly payment: PaymentRecord
+  readonly refund: RefundRecord
+  /** It was asked for before: this is what has become of it. */
+  readonly replayed: boolean
+}>
+
+/** Throws Rejected where this gateway's rail makes no refunds, or is not the one that the payment went through. */
+export async function refundPayment(gate: Gate, word: RefundWord): Promise<RefundedPayment> {
+  const { ledger, clock, rail } = gate
+  const { payment: of, amount, idempotencyKey, by } = word
+  const paid = await ledger.payment(of)
+  if (paid === undefined) return { ok: false, code: 'not_found' }
+  if (rail.refund === undefined || paid.rail !== gate.facts.railName) {
+    throw new Rejected('refund_rejected', 'expected a payment by a rail that makes refunds', 'rail')
+  }
+  const nowMs = clock.nowMs()
+  const asked = await ledger.execute('refund', {
+    ...{ payment: of, id: refundIdOf(of, idempotencyKey), amount, by },
+    ...{ nonce: freshId(), nowMs, now: nowSeconds(clock) },
+  })
+  if (!asked.ok) return asked
+  const { payment, refund, created } = asked
+  if (!created) return { ok: true, payment, refund, replayed: true }
+  const isInTime = clock.nowMs() - refund.submittedAtMs <= gate.timings.submitStartMs
+  const outcome: RailRefundOutcome = isInTime
+    ? await callRail(gate, payment, refund)
+    : { kind: 'notSent', reason: 'too_late' }
+  const after = await recordRefund(gate, { payment, refund, outcome, now: nowSeconds(clock) })
+  return { ok: true, payment: after, refund: refundOf(after, refund), replayed: false }
+}
+
+const refundOf = ({ refunds = [] }: PaymentRecord, refund: RefundRecord): RefundRecord =>
+  refunds.find(({ id }) => id === refund.id) ?? refund
+
+const orderOf = (payment: PaymentRecord, { id, amount }: RefundRecord): RailRefund => ({
+  payment: payment.id,
+  key: refundKeyOf(id),
+  paymentKey: payment.railKey,
+  paymentReference: payment.railReference ?? '',
+  amount,
+  currency: payment.currency,
+})
+
+/** Never throws: whatever is not the rail's own word is `unknown`, because money may have moved. */
+async function callRail(
+  { rail, timings, timers }: Gate,
+  payment: PaymentRecord,
+  refund: RefundRecord,
+): Promise<RailRefundOutcome> {
+  try {
+    const call = rail.refund?.(orderOf(payment, refund))
+    if (call === undefined) return { kind: 'notSent', reason: 'no_refunds' }
+    const outcome = await within(call, timings.railMs, timers)
+    return outcome === 'late' ? { kind: 'unknown', reason: 'late' } : outcome
+  } catch {
+    return { kind: 'unknown', reason: 'threw' }
+  }
+}
+
+interface Ended {
+  readonly payment: PaymentRecord
+  readonly refund: RefundRecord
+  readonly outcome: RailRefundOutcome
+  readonly now: Seconds
+}
+
+/** The payment as it stands afterwards; what somebody else wrote down first stands. */
+async function recordRefund(deps: OutcomeDeps, ended: Ended): Promise<PaymentRecord> {
+  const { payment, refund, outcome, now } = ended
+  const of = { payment: payment.id, refund: refund.id, now }
+  const odd = (reason: 'rail_amount' | 'rail_currency') => {
+    if (refund.state !== 'unknown') deps.onAlarm?.({ kind: reason, payment: payment.id })
+    return written(deps.ledger, 'refundUnknown', { ...of, reason })
+  }
+  switch (outcome.kind) {
+    case 'refunded': {
+      const { amount, reference: railReference } = outcome
+      if (outcome.currency !== payment.currency) return odd('rail_currency')
+      if (amount !== refund.amount) return odd('rail_amount')
+      const made = await deps.ledger.execute('refunded', { ...of, amount, railReference })
+      if (made.ok) return made.payment
+      // More than was settled would have come back: the rail's word, but nothing that the sums can hold.
+      if (made.code === 'insufficient') return odd('rail_amount')
+      return standing(deps.ledger, payment.id, 'refunded', made.code)
+    }
+    case 'declined':
+    case 'notSent': {
+      const otherwise = outcome.kind === 'declined' ? 'declined' : 'not_sent'
+      const reason = eventReason(outcome.reason, otherwise)
+      return written(deps.ledger, 'refundFailed', { ...of, reason })
+    }
+    case 'unknown': {
+      const reason = eventReason(outcome.reason, 'unknown')
+      if (reason === 'amount_differs') return odd('rail_amount')
+      return written(deps.ledger, 'refundUnknown', { ...of, reason })
+    }
+  }
+}
+
+async function written(
+  ledger: Ledger,
+  command: 'refundFailed' | 'refundUnknown',
+  input: Commands['refundFailed']['input'],
+): Promise<PaymentRecord> {
+  const result = await ledger.execute(command, input)
+  return result.ok ? result.payment : standing(ledger, input.payment, command, result.code)
+}
+
+async function standing(
+  ledger: Ledger,
+  payment: PaymentId,
+  command: 'refunded' | 'refundFailed' | 'refundUnknown',
+  code: Parameters<typeof unexpected>[1],
+): Promise<PaymentRecord> {
+  const now = await ledger.payment(payment)
+  if (code === 'conflict' && now !== undefined) return now
+  throw unexpected(command, code)
+}
+
+export interface RefundRound extends OutcomeDeps {
+  readonly ledger: Ledger
+  readonly rail: Rail
+  readonly clock: Clock
+  readonly timers?: Timers
+  readonly railMs: number
+  /** False for a payment that another gateway asks about now. */
+  readonly isLeased: (payment: PaymentRecord) => Promise<boolean>
+  /** Since when this process watches: `absent` is no proof of what went out before that. */
+  readonly sinceMs: number
+  /** A refund is asked about no sooner, and `absent` is believed no sooner than `proofMs`. */
+  readonly patienceMs: number
+  readonly proofMs: number
+}
+
+/** Asks the rail about refunds that have no end yet; returns payments of which more was refunded than before. */
+export async function askAboutRefunds(round: RefundRound): Promise<readonly PaymentId[]> {
+  const { ledger, rail, clock } = round
+  if (rail.lookupRefund === undefined) return []
+  const made: PaymentId[] = []
+  for (const payment of await ledger.refunding(LIMITS.pageItems)) {
+    const nowMs = clock.nowMs()
+    const silent = (payment.refunds ?? []).filter(
+      ({ state, submittedAtMs }) =>
+        (state === 'pending' || state === 'unknown') && nowMs - submittedAtMs > round.patienceMs,
+    )
+    if (silent.length === 0 || !(await round.isLeased(payment))) continue
+    for (const refund of silent) {
+      const outcome = await lookedUp(round, payment, refund, nowMs)
+      if (outcome === undefined) continue
+      const after = await recordRefund(round, { payment, refund, outcome, now: nowSeconds(clock) })
+      if (refundOf(after, refund).state === 'made') made.push(payment.id)
+    }
+  }
+  return made
+}
+
+/** Undefined where nothing was learned. */
+async function lookedUp(
+  { rail, timers, railMs, sinceMs, proofMs }: RefundRound,
+  payment: PaymentRecord,
+  refund: RefundRecord,
+  nowMs: number,
+): Promise<RailRefundOutcome | undefined> {
+  try {
+    const call = rail.lookupRefund?.(orderOf(payment, refund))
+    const found = call && (await within(call, railMs, timers))
+    if (found === undefined || found === 'late' || found.kind === 'notSent') return undefined
+    if (found.kind !== 'absent') return found
+    const watchedMs = nowMs - Math.max(refund.submittedAtMs, sinceMs)
+    return watchedMs > proofMs ? { kind: 'declined', reason: 'absent_at_rail' } : undefined
+  } catch {
+    return undefined
+  }
+}
