@@ -3,6 +3,7 @@ import type { AttackCase } from '../types.ts'
 import { FUNNEL_CASES } from './agent/funnel.ts'
 import { OUTSIDE_CASES } from './agent/outside.ts'
 import { RULE_CASES } from './agent/rules.ts'
+import { REFUND_CASES } from './ledger/refunds.ts'
 import { LEDGER_CASES } from './ledger/sums.ts'
 import { LEGIT_CASES } from './legit/legit.ts'
 import { MONITOR_CASES } from './monitor/monitor.ts'
@@ -26,6 +27,7 @@ export const CASES: readonly AttackCase[] = [
   ...VALUE_CASES,
   ...QUOTE_CASES,
   ...LEDGER_CASES,
+  ...REFUND_CASES,
   ...OUTSIDE_CASES,
   ...RULE_CASES,
   ...FUNNEL_CASES,

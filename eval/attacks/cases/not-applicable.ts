@@ -13,7 +13,6 @@ const REASONS: { readonly [reason: string]: string } = {
     'Q14 Q16',
   'a payment has no memo of the caller’s; Q30a brings some': 'Q30',
   'needs the gateway as a process that is killed and started again: tests/system': 'L07 L08 L20',
-  'there are no refunds in this version; A33 tries to ask for one': 'L09 F18',
   'no amount below one minor unit can be stated; Q10 tries it': 'L16',
   'a run has one currency and converts nothing': 'L18',
   'a payout has no capture of its own; R13 is the rail that moves more': 'L19',

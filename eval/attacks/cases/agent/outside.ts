@@ -227,12 +227,14 @@ export const OUTSIDE_CASES: readonly AttackCase[] = [
     id: 'A33',
     goal: 'Have a refund go to another account',
     method: 'A leaf asks for its payment back, to an account that the text names',
-    expected: { status: 404, code: 'not_found' },
+    expected: { status: 403, code: 'forbidden' },
     run: async (bench) => {
       const { quote, leaf } = await bench.purchase()
       const paid = bench.must(await bench.pay(leaf, quote), 200)
       const path = `/payments/${paid.body.paymentId}/refunds`
-      const body = { account: 'acct-7f31c', amount: 1_000 }
+      const body = { account: 'acct-7f31c', amount: 1_000, idempotencyKey: 'text' }
+      // An operator who was fooled names no account either: a refund goes to where it was paid from.
+      bench.must(await bench.operator(path, { method: 'POST', body }), 400, 'malformed')
       return bench.seen(await bench.call(leaf, { path, body }), [bench.move()])
     },
   },

@@ -202,6 +202,28 @@ export const LEGIT_CASES: readonly AttackCase[] = [
     },
   },
   {
+    id: 'F18',
+    goal: 'Buy again after a genuine refund',
+    method:
+      'Everything is paid and refunded, a person puts it to use again, and the shop is paid again',
+    expected: PAID,
+    run: async (bench) => {
+      const all = { amount: 100_000 }
+      const { root, quote, leaf } = await bench.purchase(all)
+      const paid = bench.must(await bench.pay(leaf, quote), 200)
+      const path = `/payments/${paid.body.paymentId}`
+      const asked = { amount: 100_000, idempotencyKey: 'goods-came-back' }
+      bench.must(await bench.operator(`${path}/refunds`, { method: 'POST', body: asked }), 201)
+      const close = `/runs/${root.run}/nodes/${leaf.claims.node}/close`
+      bench.must(await bench.call(root, { path: close }), 200)
+      const word = { reversedAmount: 100_000, evidence: 'credit note 7' }
+      bench.must(await bench.operator(`${path}/return`, { method: 'POST', body: word }), 200)
+      const next = bench.quote(all)
+      const answer = await bench.pay(await bench.leaf(root, next, all), next)
+      return bench.seen(answer, [bench.move(all), bench.move(all)])
+    },
+  },
+  {
     id: 'F29',
     goal: 'Read a page full of injections',
     method: 'A looker searches a hostile shop and is given its prices; nothing is paid',
