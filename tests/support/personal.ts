@@ -1,6 +1,7 @@
 /** A run that says something personal wherever one can, and what was planted in it. */
 import { signSeal } from '../../runtime/audit/seal.ts'
 import { deny } from '../../runtime/core/codes.ts'
+import { sha256 } from '../../runtime/core/ids.ts'
 import { ed25519FromSeed } from '../../runtime/core/keys.ts'
 import type { Ledger } from '../../runtime/core/ledger.ts'
 import { minor } from '../../runtime/core/money.ts'
@@ -45,7 +46,8 @@ export const SIGNER = { gateway: 'gate', key, kid: 'gate-1' } as const
 /** A run with a settled payment that two people resolved and one took back, a hold, steps and a sentence at its end. */
 export async function aPersonalRun(ledger: Ledger, jti = 'personal') {
   const made = aRun({ jti })
-  const run = { ...made.run, mandate: `${made.run.mandate}.${PLANTED.task}` }
+  const mandate = `${made.run.mandate}.${PLANTED.task}`
+  const run = { ...made.run, mandate, mandateDigest: sha256(mandate) }
   const { root } = made
   accepted(
     await ledger.execute('createRun', { run, root, token: 'root token', nodes: 100, now: NOW }),
