@@ -2,11 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { exportLog, exportSides } from '../../../runtime/audit/export.ts'
 import { receiptOf } from '../../../runtime/audit/receipts.ts'
 import { verifyExport } from '../../../runtime/audit/verify.ts'
+import { deny } from '../../../runtime/core/codes.ts'
+import { holdIdOf } from '../../../runtime/core/ids.ts'
 import { publicKeyOfSigner } from '../../../runtime/http/public-key.ts'
 import { eraseRun } from '../../../runtime/ledger/erasing.ts'
 import { collect } from '../../audit/log.ts'
-import { accepted, fixedClock, NOW, startChain } from '../../support/ledger.ts'
+import { accepted, allPassed, aProof, fixedClock, NOW, startChain } from '../../support/ledger.ts'
 import { aPersonalRun, endPersonalRun, PLANTED, plantedIn, SIGNER } from '../../support/personal.ts'
+import { aHold } from '../scenes.ts'
 import { type Bench, everything } from './bench.ts'
 
 /** What anyone can read of the ledger, as one text. */
@@ -154,6 +157,16 @@ export function eraseContract(bench: Bench): void {
       accepted(await erase(run.id))
       const step = { node: made.root.id, name: 'late', value: PLANTED.step, now: NOW }
       await bench.refusedBy('saveStep', step, 'run_closed')
+      const held = {
+        node: made.held.id,
+        run: run.id,
+        denial: deny('approval_required'),
+        checks: allPassed,
+        proof: aProof(made.held, 'late'),
+        hold: { ...aHold(made.held), id: holdIdOf(made.payment.id, 'other') },
+        now: NOW,
+      }
+      await bench.refusedBy('refuse', held, 'run_closed')
     })
   })
 }
