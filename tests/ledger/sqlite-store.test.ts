@@ -167,7 +167,7 @@ describe('opening', () => {
     raw((db) => db.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`))
     const error = await open().catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code: 'store_newer', retryable: false })
-    expect(String(error)).toMatch(/schema 5 and this program knows 4; use the newer program$/)
+    expect(String(error)).toMatch(/schema 6 and this program knows 5; use the newer program$/)
     expect(raw((db) => db.prepare('PRAGMA user_version').get())).toEqual({
       user_version: SCHEMA_VERSION + 1,
     })
@@ -186,11 +186,13 @@ describe('opening', () => {
         END;
         DROP TRIGGER events_in_their_place;
         DROP INDEX runs_unsealed;
+        DROP INDEX payments_refunding;
         PRAGMA user_version = 1;`),
     )
     const again = await open()
     expect(await again.node(leaf.id)).toEqual(leaf)
     expect((await again.account(leaf.id))?.reversed).toBe(0)
+    expect(await again.refunding(1)).toEqual([])
     const proof = aProof(leaf)
     const note = { stream: leaf.id, type: 'read', data: {}, proof, now: NOW } as const
     accepted(await again.execute('note', note))
