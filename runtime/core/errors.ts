@@ -3,6 +3,9 @@
  * broke on our side and becomes 503; an assertion is a bug and is left to crash the request.
  */
 
+import type { RunId } from './ids.ts'
+import type { StreamId } from './records.ts'
+
 export type FaultCode =
   | 'store_unavailable'
   | 'store_newer'
@@ -19,20 +22,28 @@ export type FaultCode =
   | 'config_invalid'
   | 'internal'
 
+export interface CorruptRun {
+  readonly run: RunId
+  readonly stream: StreamId
+}
+
 /** An operating failure. Its message is for operators and never leaves the process on the wire. */
 export class Fault extends Error {
   readonly code: FaultCode
   readonly retryable: boolean
+  /** Of `ledger_corrupt`: the run that has to stop, and the stream that shows it. */
+  readonly corrupt: CorruptRun | undefined
 
   constructor(
     code: FaultCode,
     message: string,
-    options: { retryable?: boolean; cause?: unknown } = {},
+    options: { retryable?: boolean; cause?: unknown; corrupt?: CorruptRun } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'Fault'
     this.code = code
     this.retryable = options.retryable ?? true
+    this.corrupt = options.corrupt
   }
 }
 

@@ -255,6 +255,21 @@ export interface FinishRun {
 }
 
 type MarkedOverdue = { readonly payment: PaymentRecord; readonly raised: boolean }
+/** Stops a run for good because an account of it is not what its log says; `stream` is where it showed. */
+export interface HaltRun {
+  readonly run: RunId
+  readonly stream: StreamId
+  readonly now: Seconds
+}
+
+/** For whoever carries a run out: nobody else does until the lease ends. 0 seconds give it back. */
+export interface LeaseRun {
+  readonly run: RunId
+  /** Whose it is: one process, from its start to its end. */
+  readonly holder: string
+  readonly seconds: number
+  readonly now: Seconds
+}
 
 export interface Commands {
   createRun: { input: CreateRun; result: Result<{ run: RunRecord; created: boolean }> }
@@ -291,6 +306,10 @@ export interface Commands {
   close: { input: Close; result: Result<{ standing: Standing; account: Account }> }
   note: { input: Note; result: Result<{ head: Head }> }
   saveStep: { input: SaveStep; result: Result<{ value: unknown; created: boolean }> }
+  /** Sent by a store itself, before it throws `ledger_corrupt`; `halted` is false where that had been known. */
+  haltRun: { input: HaltRun; result: Result<{ run: RunRecord; halted: boolean }> }
+  /** `conflict` while somebody else holds it. */
+  leaseRun: { input: LeaseRun; result: Result<{ run: RunRecord }> }
   finishRun: { input: FinishRun; result: Result<{ run: RunRecord }> }
   /** `run_live` before the run is sealed, `money_waiting` where a payment waits for the rail's word. */
   eraseParts: { input: EraseParts; result: Result<object> }
@@ -345,7 +364,8 @@ export interface NodeState {
 /**
  * Obligations of a store: `execute` is atomic and durable when it resolves; a refusal changes nothing; an
  * operating failure is a thrown Fault and then either nothing or the whole command happened; commands may be
- * sent again; feed positions are contiguous and assigned in commit order.
+ * sent again; feed positions are contiguous and assigned in commit order. Before anything is appended to a stream its
+ * account is compared with its last event; a difference halts the run, in a command of its own, and is thrown.
  */
 export interface Ledger {
   execute<K extends CommandName>(

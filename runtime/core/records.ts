@@ -48,6 +48,10 @@ export interface RunRecord {
   readonly seal?: string
   /** When the clear values of the run were erased: its mandate's text, labels, accounts, goods, evidence. */
   readonly erasedAtSeconds?: Seconds
+  /** An account of it differed from its log: nothing of it is given out any more. The stream that showed it. */
+  readonly halted?: { readonly stream: StreamId; readonly atSeconds: Seconds }
+  /** Which process carries it out, and until when no other does. */
+  readonly lease?: { readonly holder: string; readonly untilSeconds: Seconds }
 }
 
 export interface NodeRecord {

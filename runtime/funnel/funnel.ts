@@ -29,8 +29,12 @@ export interface Funnel {
   close(): Promise<void>
 }
 
-const isOver = ({ state, seal }: RunRecord): boolean =>
-  seal !== undefined || state === 'completed' || state === 'failed' || state === 'cancelled'
+const isOver = ({ state, seal, halted }: RunRecord): boolean =>
+  seal !== undefined ||
+  halted !== undefined ||
+  state === 'completed' ||
+  state === 'failed' ||
+  state === 'cancelled'
 
 /** A funnel that walks nothing yet: `start` one run, or `resume` all that have not ended. */
 export function createFunnel(deps: FunnelDeps): Funnel {

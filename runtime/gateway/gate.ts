@@ -15,6 +15,7 @@ import { type Bindings, bindingsOf, type Payee } from './bindings.ts'
 import type { Principal, Trust } from './mandates.ts'
 import { assertNine, CHECK_LIST, type Check } from './pipeline.ts'
 import { type RefusalCounts, refusalCounts } from './refusal-counts.ts'
+import { haltedRuns } from './sweep.ts'
 import { type VerdictCounts, verdictCounts } from './verdict-counts.ts'
 
 /** The operator's configuration, as far as the gateway needs it. */
@@ -84,6 +85,7 @@ export interface Gate extends Omit<GatewayDeps, 'timings' | 'checks'> {
   readonly trust: Trust
   readonly counts: RefusalCounts
   readonly verdicts: VerdictCounts
+  readonly halted: ReturnType<typeof haltedRuns>
 }
 
 export function assemble(deps: GatewayDeps): Gate {
@@ -98,6 +100,7 @@ export function assemble(deps: GatewayDeps): Gate {
     trust: { gatewayId: facts.gatewayId, principals: facts.principals },
     counts: refusalCounts(),
     verdicts: verdictCounts(),
+    halted: haltedRuns(),
   }
 }
 

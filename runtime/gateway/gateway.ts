@@ -84,6 +84,8 @@ export interface Gateway {
   refusalTotals(): ReadonlyMap<string, number>
   /** Verdicts on payments since the start. */
   verdictTotals(): readonly VerdictCount[]
+  /** Runs that were halted because an account differs from its log, as the last sweep found them. */
+  haltedRuns(): readonly RunId[]
 }
 
 /** Puts the gateway together. Throws TypeError unless `deps.checks` are nine in their public order. */
@@ -120,6 +122,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     pendingCounts: () => new Map(gate.counts.pending),
     refusalTotals: () => new Map(gate.counts.totals),
     verdictTotals: () => gate.verdicts.totals(),
+    haltedRuns: () => gate.halted.runs,
   }
 }
 

@@ -85,7 +85,7 @@ export async function identify<Body>(
   if (!token?.ok || !node || !snapshot) return { ok: false, code: 'token_invalid' }
 
   gate.engine.recognise(possession.holder)
-  assertNoMoreThanToken(snapshot, node)
+  await assertNoMoreThanToken(gate, snapshot, { node, now })
   const { ok: _ok, ...used } = possession
   const proof = { ...used, attempt: freshId() }
   return {
@@ -129,8 +129,13 @@ function isRecorded({ run, path }: Snapshot, { blocks, revocationIds }: Verified
   )
 }
 
-/** An account may fall below its token's ceiling and never rise above it; a store that says so was edited. */
-function assertNoMoreThanToken({ account }: Snapshot, node: BlockClaims): void {
+/** An account may fall below its token's ceiling and never rise above it; a store that says so was edited: the run stops. */
+async function assertNoMoreThanToken(
+  { ledger }: Gate,
+  { account, run }: Snapshot,
+  { node, now }: { node: BlockClaims; now: Seconds },
+): Promise<void> {
   if (account.ceiling <= node.ceiling) return
+  await ledger.execute('haltRun', { run: run.id, stream: account.node, now })
   throw new Fault('ledger_corrupt', 'an account has more than its token', { retryable: false })
 }

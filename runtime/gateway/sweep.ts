@@ -1,6 +1,7 @@
 /**
  * Bringing ends about: what expired, was revoked or belongs to a cancelled run is closed, and a run whose root is closed
- * is sealed. Every step is a command that may be sent again, so a sweep that is cut short is simply repeated.
+ * is sealed. Every step is a command that may be sent again, so a sweep that is cut short is simply repeated. What one
+ * run cannot do keeps no other waiting.
  */
 import type { NodeId, RunId } from '../core/ids.ts'
 import type { NodeState } from '../core/ledger.ts'
@@ -18,22 +19,45 @@ export interface Swept {
   readonly finished: readonly RunId[]
 }
 
-type SweepGate = Pick<Gate, 'ledger' | 'clock' | 'signer'>
+type SweepGate = Pick<Gate, 'ledger' | 'clock' | 'signer' | 'halted'>
 
-/** One sweep over all runs that have not ended. */
+/** One sweep over all runs that have not ended. Throws the first fault after having tried every run. */
 export async function sweep(gate: SweepGate): Promise<Swept> {
   const closed: NodeId[] = []
   const finished: RunId[] = []
+  const halted: RunId[] = []
+  const faults: unknown[] = []
   for await (const run of everyRun(gate.ledger)) {
+    if (run.halted !== undefined) halted.push(run.id)
     if (run.seal !== undefined) continue
-    for (const top of await endingTops(gate, run)) {
-      const result = await closeSubtree(gate.ledger, top, 'sweeper', gate.clock)
-      if (!result.ok) throw unexpected('close', result.code)
-      closed.push(top)
+    try {
+      for (const top of await endingTops(gate, run)) {
+        const result = await closeSubtree(gate.ledger, top, 'sweeper', gate.clock)
+        if (!result.ok) throw unexpected('close', result.code)
+        closed.push(top)
+      }
+      if (await finishSwept(gate, run)) finished.push(run.id)
+    } catch (error) {
+      // Of a run that was halted it is known, and told as an alarm.
+      if (run.halted === undefined) faults.push(error)
     }
-    if (await finishSwept(gate, run)) finished.push(run.id)
   }
+  gate.halted.replace(halted)
+  if (faults.length > 0) throw faults[0]
   return { closed, finished }
+}
+
+/** Runs that the last sweep found halted, for whoever asks often. */
+export function haltedRuns() {
+  let last: readonly RunId[] = []
+  return {
+    get runs(): readonly RunId[] {
+      return last
+    },
+    replace(runs: readonly RunId[]): void {
+      last = runs
+    },
+  }
 }
 
 /** The funnel finishes its own runs with the reasons that it knows; all others end here. */

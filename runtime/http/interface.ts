@@ -74,6 +74,7 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     clock,
     refused: options.gateway.refusalTotals,
     verdicts: options.gateway.verdictTotals,
+    haltedRuns: options.gateway.haltedRuns,
     pool: options.engine.stats,
   })
   const routes: readonly Route[] = routeTable({

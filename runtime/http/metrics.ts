@@ -16,6 +16,8 @@ export interface MetricsDeps {
   readonly refused: () => ReadonlyMap<string, number>
   /** Verdicts on payments since the start. */
   readonly verdicts: () => readonly VerdictCount[]
+  /** Runs that were halted because an account differs from its log. */
+  readonly haltedRuns: () => readonly unknown[]
   /** Absent where another engine was composed in. */
   readonly pool?: (() => PoolStats) | undefined
 }
@@ -128,7 +130,13 @@ function addVerdicts(registers: Registers, { verdicts }: MetricsDeps): void {
   })
 }
 
-function addLedger(registers: Registers, { ledger, clock }: MetricsDeps): void {
+function addLedger(registers: Registers, { ledger, clock, haltedRuns }: MetricsDeps): void {
+  const halted: Gauge = new Gauge({
+    name: `${PREFIX}runs_halted`,
+    help: 'Runs that were halted because an account differs from its log.',
+    registers,
+    collect: () => halted.set(haltedRuns().length),
+  })
   const limit = LIMITS.pageItems
   const collectPayments = async () => {
     const pages = await Promise.all(

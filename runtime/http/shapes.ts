@@ -57,6 +57,8 @@ export const sessionAnswer = z.strictObject({
 export const healthAnswer = z.strictObject({
   state: z.enum(['live', 'ready', 'not_ready']),
   failing: z.array(z.string()).optional(),
+  /** What a person must look at while everything else goes on: `halted_runs`. */
+  warnings: z.array(z.string()).optional(),
 })
 
 /** An operator's word on an unknown payment. Of `released` the amount is the whole; `evidence` refers to what proves it. */
@@ -139,7 +141,17 @@ export const reconcileAnswer = z.strictObject({
   reversed: z.array(paymentIdSchema),
 })
 
-/** Payments that the rail has no word on, the oldest first. */
-export const alarmsAnswer = z.strictObject({ alarms: z.array(paymentView) })
+/** A run that was stopped because an account of it is not what its log says; `stream` is where it showed. */
+const haltedRun = z.strictObject({
+  run: runIdSchema,
+  stream: z.union([nodeIdSchema, z.literal('gateway')]),
+  haltedAtSeconds: z.number().int(),
+})
+
+/** Payments that the rail has no word on, the oldest first, and runs that were halted. */
+export const alarmsAnswer = z.strictObject({
+  alarms: z.array(paymentView),
+  halted: z.array(haltedRun),
+})
 
 export const demoAnswer = z.strictObject({ run: z.strictObject({ id: runIdSchema }) })

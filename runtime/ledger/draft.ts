@@ -2,7 +2,8 @@
  * What one command reads and wants to write. A transition names the documents it needs, a store loads them, and the
  * draft collects changes and events; the store then commits all of it or none. A draft of a refusal is thrown away.
  *
- * Invariant: an event's balances are those of the account as it stands in the draft when the event is appended.
+ * Invariants: an event's balances are those of the account as it stands in the draft when the event is appended, and
+ * nothing is appended to a stream whose last event does not say what the store had loaded.
  */
 import type { CheckResult, DenialCode } from '../core/codes.ts'
 import { Fault } from '../core/errors.ts'
@@ -30,6 +31,7 @@ import type {
   StreamId,
 } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
+import { assertIntact, corrupt, isGatewayIntact } from './intact.ts'
 
 /** The nine cells of a node's last attempt. */
 export interface Attempt {
@@ -112,6 +114,11 @@ export const keys = {
   submittedBelow: (node: StreamId) => key('submittedBelow', node),
 }
 
+function withLastEvent(of: Key): Key[] {
+  if (of.doc === 'gatewayHead') return [of, keys.lastEvent('gateway')]
+  return of.doc === 'account' ? [of, key('lastEvent', ...of.id)] : [of]
+}
+
 /** Two keys meet exactly when their texts are equal. */
 export const keyText = (of: Key): string => JSON.stringify([of.doc, ...of.id])
 
@@ -133,6 +140,9 @@ export class Draft {
   readonly organisation: OrganisationId
   readonly at: Seconds
   readonly #read = new Map<string, unknown>()
+  /** As the store has it, whatever was written since. */
+  readonly #loaded = new Map<string, unknown>()
+  readonly #compared = new Set<StreamId>()
   readonly #writes = new Map<string, Write>()
   readonly #events: NewEvent[] = []
 
@@ -199,6 +209,7 @@ export class Draft {
 
   /** Appends to a node's stream; returns the new head. */
   append<T extends EventType>(node: NodeId, type: T, data: EventData[T]): Head {
+    this.compare(node)
     const account = this.need(keys.account(node))
     const balances = balancesOf(account)
     const head = this.#append(node, account.head, { type, data, run: account.run, balances })
@@ -208,6 +219,7 @@ export class Draft {
 
   /** Appends to the gateway's stream; `gatewayHead` must be loaded. */
   appendGateway<T extends EventType>(type: T, data: EventData[T], run?: RunId): Head {
+    if (!this.isGatewayIntact) throw corrupt('gateway')
     const before = this.get(keys.gatewayHead()) ?? { seq: 0, hash: GATEWAY_ANCHOR }
     const head = this.#append('gateway', before, {
       type,
@@ -218,12 +230,45 @@ export class Draft {
     return head
   }
 
+  /** Whether the gateway's stream ends where its head, which must be loaded, says. */
+  get isGatewayIntact(): boolean {
+    if (this.#compared.has('gateway')) return true
+    const of = keys.gatewayHead()
+    this.get(of)
+    const head = this.#loaded.get(keyText(of)) as Head | undefined
+    const isIntact = isGatewayIntact(head, this.get(keys.lastEvent('gateway')))
+    if (isIntact) this.#compared.add('gateway')
+    return isIntact
+  }
+
+  /** What is still to be loaded of what is wanted: the head of a stream never without the event that it names. */
+  missing(wanted: readonly Key[]): Key[] {
+    const fresh = new Map<string, Key>()
+    for (const of of wanted.flatMap(withLastEvent)) {
+      if (!this.has(of)) fresh.set(keyText(of), of)
+    }
+    return [...fresh.values()]
+  }
+
   /** For the store only. */
   fill(wanted: readonly Key[], load: Load): void {
-    for (const of of wanted) {
-      const text = keyText(of)
-      if (!this.#read.has(text)) this.#read.set(text, load(of))
+    for (const of of this.missing(wanted)) {
+      const [text, value] = [keyText(of), load(of)]
+      this.#loaded.set(text, value)
+      this.#read.set(text, value)
     }
+  }
+
+  /** Throws unless the account is what its last event left; once for each stream, what follows here is our own. */
+  compare(node: NodeId): void {
+    if (this.#compared.has(node)) return
+    const text = keyText(keys.account(node))
+    // Never loaded: this draft opens it, and no store takes a second first event.
+    if (this.#loaded.has(text)) {
+      const account = this.#loaded.get(text) as Account | undefined
+      assertIntact(node, account, this.get(keys.lastEvent(node)))
+    }
+    this.#compared.add(node)
   }
 
   #append<T extends EventType>(

@@ -164,7 +164,9 @@ export function lanesOf<K extends CommandName>(name: K, input: Commands[K]['inpu
     readonly run?: RunId | { id: RunId }
   }
   if (name === 'createRun') return ['gateway']
-  if (name === 'finishRun') return ['gateway', documentId([String(named.run)])]
+  if (name === 'finishRun' || name === 'haltRun')
+    return ['gateway', documentId([String(named.run)])]
+  if (name === 'leaseRun') return [documentId([String(named.run)])]
   const { payment } = named
   const ofPayment =
     typeof payment === 'object'

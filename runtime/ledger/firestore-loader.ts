@@ -49,7 +49,7 @@ export class Loader {
   }
 
   async fill(draft: Draft, wanted: readonly Key[]): Promise<void> {
-    const fresh = wanted.filter((key) => !draft.has(key))
+    const fresh = draft.missing(wanted)
     await this.#getAll(fresh.flatMap((key) => this.#refsOf(key)))
     await Promise.all(fresh.map((key) => this.#query(key)))
     const streams = fresh.filter((key): key is Key<'lastEvent'> => key.doc === 'lastEvent')

@@ -5,22 +5,13 @@ import { LIMITS } from '../core/limits.ts'
 import type { HoldRecord } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
-import {
-  assertIntact,
-  consumeProof,
-  isOpen,
-  isOwnProof,
-  proofKeys,
-  refused,
-  statuses,
-} from './rules.ts'
+import { consumeProof, isOpen, isOwnProof, proofKeys, refused, statuses } from './rules.ts'
 
 export function* refuse(input: Refuse, draft: Draft): Steps<Commands['refuse']['result']> {
   const { node, denial, checks, proof, now } = input
   const wanted = input.hold
   yield [
     keys.account(node),
-    keys.lastEvent(node),
     ...proofKeys(proof, now),
     ...(wanted ? [keys.hold(wanted.id), keys.openHolds(wanted.run, now), keys.node(node)] : []),
   ]
@@ -34,7 +25,6 @@ export function* refuse(input: Refuse, draft: Draft): Steps<Commands['refuse']['
   if (isOwnProof(draft, proof)) return { ok: true, ...(before ? { hold: before } : {}) }
   const refusal = consumeProof(draft, proof)
   if (refusal) return refusal
-  assertIntact(draft, node)
   const hold = before && isStanding(before, now) ? before : asOpen(wanted)
   const open = wanted ? (draft.get(keys.openHolds(wanted.run, now)) ?? 0) : 0
   if (hold && hold !== before) {

@@ -10,7 +10,7 @@ import type { Counter, NodeRecord, PaymentRecord } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import {
-  assertIntact,
+  assertNotHalted,
   consumeProof,
   isOwnProof,
   judgeStanding,
@@ -28,9 +28,9 @@ export function* reserve(input: Reserve, draft: Draft): Steps<Commands['reserve'
   const { id, node: leaf } = payment
   yield [
     keys.payment(id),
+    keys.run(payment.run),
     keys.node(leaf),
     keys.account(leaf),
-    keys.lastEvent(leaf),
     ...pathKeys(path),
     keys.claim(payment.merchant, payment.quoteJti),
     ...proofKeys(proof, now),
@@ -40,6 +40,7 @@ export function* reserve(input: Reserve, draft: Draft): Steps<Commands['reserve'
   const existing = draft.get(keys.payment(id))
   const answered = existing && recordedAnswer(draft, existing, input)
   if (answered) return answered
+  assertNotHalted(draft, payment.run)
   const isInFlight = existing?.state === 'reserved'
   const refusal =
     judgeLeaf(draft.get(keys.node(leaf)), payment, path) ??
@@ -122,7 +123,7 @@ function takeMoney(draft: Draft, payment: PaymentRecord, input: Reserve): Refuse
   if ((draft.get(claim) ?? payment.id) !== payment.id) return refused('quote_spent')
   const refusal = consumeApproval(draft, payment, input) ?? count(draft, payment, input)
   if (refusal) return refusal
-  const { available, reserved } = assertIntact(draft, payment.node)
+  const { available, reserved } = draft.need(keys.account(payment.node))
   if (available < payment.amount) return refused('insufficient')
   draft.put(claim, payment.id)
   draft.move(payment.node, {
@@ -209,13 +210,7 @@ export function* submit(input: Submit, draft: Draft): Steps<Commands['submit']['
   const { path, nonce, checks } = input
   const leaf = path.at(-1)
   if (leaf === undefined) return refused('conflict')
-  yield [
-    keys.payment(input.payment),
-    keys.node(leaf),
-    keys.account(leaf),
-    keys.lastEvent(leaf),
-    ...pathKeys(path),
-  ]
+  yield [keys.payment(input.payment), keys.node(leaf), keys.account(leaf), ...pathKeys(path)]
   const payment = draft.get(keys.payment(input.payment))
   if (payment === undefined) return refused('not_found')
   if (payment.nonce === nonce) return { ok: true, payment }
@@ -225,7 +220,8 @@ export function* submit(input: Submit, draft: Draft): Steps<Commands['submit']['
     judgeStanding(draft, path) ??
     judgeExpiry(draft, leaf, input)
   if (refusal) return refusal
-  assertIntact(draft, leaf)
+  yield [keys.run(payment.run)]
+  assertNotHalted(draft, payment.run)
   draft.put(keys.attempt(leaf), { checks })
   return { ok: true, payment: recordSubmit(draft, { ...payment, checks }, path, input) }
 }

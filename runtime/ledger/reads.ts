@@ -1,6 +1,16 @@
 /** What a ledger answers without changing anything, written once over the few lookups that each store offers. */
+import { Fault } from '../core/errors.ts'
 import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
-import type { HeadsOf, Ledger, NodeState, Page, Snapshot, SnapshotRequest } from '../core/ledger.ts'
+import type {
+  CommandName,
+  Commands,
+  HeadsOf,
+  Ledger,
+  NodeState,
+  Page,
+  Snapshot,
+  SnapshotRequest,
+} from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { ZERO } from '../core/money.ts'
 import type {
@@ -142,10 +152,27 @@ export interface Backend {
   close(): Promise<void>
 }
 
+/** The whole run stops for good before anybody hears why; whoever cannot even do that finds the difference again. */
+async function executeOrHalt<K extends CommandName>(
+  backend: Backend,
+  name: K,
+  input: Commands[K]['input'],
+): Promise<Commands[K]['result']> {
+  try {
+    return await backend.execute(name, input)
+  } catch (error) {
+    if (error instanceof Fault && error.corrupt !== undefined) {
+      const { now } = input
+      await backend.execute('haltRun', { ...error.corrupt, now }).catch(() => undefined)
+    }
+    throw error
+  }
+}
+
 export function ledgerOf(backend: Backend): Ledger {
   const { read } = backend
   return {
-    execute: (name, input) => backend.execute(name, input),
+    execute: (name, input) => executeOrHalt(backend, name, input),
     snapshot: (request) => read('snapshot', request),
     run: (id) => read('run', id),
     runByMandate: (principal, jti) => read('runByMandate', principal, jti),

@@ -10,7 +10,7 @@ import { type Minor, minus, plus, ZERO } from '../core/money.ts'
 import { type PaymentRecord, reversedOf } from '../core/records.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { passOn } from './outcomes.ts'
-import { evidenceDigest, isOpen, refused } from './rules.ts'
+import { assertNotHalted, evidenceDigest, isOpen, refused } from './rules.ts'
 import { TERMINAL } from './runs.ts'
 
 export function* reverse(input: Reverse, draft: Draft): Steps<Commands['reverse']['result']> {
@@ -85,5 +85,6 @@ function* judgeRun(payment: PaymentRecord, draft: Draft): Steps<Refused | undefi
   yield [keys.run(payment.run)]
   const { root, state } = draft.need(keys.run(payment.run))
   yield [keys.standing(root)]
+  assertNotHalted(draft, payment.run)
   return TERMINAL.has(state) || !isOpen(draft.standing(root)) ? refused('run_closed') : undefined
 }

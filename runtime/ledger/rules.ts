@@ -1,15 +1,14 @@
 /** Rules that several transitions share. Each is about the draft's documents only, and decides nothing twice. */
 import type { CheckResult } from '../core/codes.ts'
-import { Fault } from '../core/errors.ts'
-import { type Balances, eventHash, parseEvent } from '../core/events.ts'
-import type { Digest, NodeId } from '../core/ids.ts'
+import type { Digest, NodeId, RunId } from '../core/ids.ts'
 import type { LedgerRefusal, ProofUse, Refused } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { minus, plus, ZERO } from '../core/money.ts'
 import { saltedDigest } from '../core/personal.ts'
-import type { Account, NodeRecord, PaymentRecord, Resolution, Standing } from '../core/records.ts'
+import type { NodeRecord, PaymentRecord, Resolution, Standing } from '../core/records.ts'
 import { later, type Seconds } from '../core/time.ts'
 import { type Draft, type Key, keys, type Steps } from './draft.ts'
+import { corrupt } from './intact.ts'
 
 export const refused = (code: LedgerRefusal, counter?: string): Refused =>
   counter === undefined ? { ok: false, code } : { ok: false, code, counter }
@@ -44,6 +43,12 @@ export function judgeStanding(draft: Draft, path: readonly NodeId[]): Refused | 
   return states.includes('frozen') ? refused('frozen') : undefined
 }
 
+/** Throws the fault for which a run was halted: nothing of it is given out any more, whichever node asks. */
+export function assertNotHalted(draft: Draft, run: RunId): void {
+  const halted = draft.get(keys.run(run))?.halted
+  if (halted !== undefined) throw corrupt(halted.stream, run)
+}
+
 /** Versions as read now, the gateway's first: written into the event, they order it against standings. */
 export const standingVersions = (draft: Draft, path: readonly NodeId[]): number[] =>
   standingsOf(draft, path).map(({ version }) => version)
@@ -75,31 +80,6 @@ export function consumeProof(draft: Draft, proof: ProofUse | undefined): Refused
   if (count >= LIMITS.seenProofs) return refused('proofs_full')
   draft.put(keys.proof(proof), proof)
   return undefined
-}
-
-const FIELDS = ['ceiling', 'available', 'reserved', 'spent', 'allotted'] as const
-
-export const balanced = (of: Balances): boolean =>
-  of.ceiling === of.available + of.reserved + of.spent + of.allotted
-
-/** Throws `ledger_corrupt` where an account is not what its own last event says; nothing is given out from it. */
-export function assertIntact(draft: Draft, node: NodeId): Account {
-  const account = draft.need(keys.account(node))
-  const last = draft.get(keys.lastEvent(node))
-  const isHead =
-    last !== undefined &&
-    last.seq === account.head.seq &&
-    last.hash === account.head.hash &&
-    eventHash(last.body) === last.hash
-  const stated = isHead ? parseEvent(last.body).balances : undefined
-  const isStated = stated !== undefined && FIELDS.every((field) => stated[field] === account[field])
-  const agrees = isStated && (stated.reversed ?? ZERO) === account.reversed
-  if (!agrees || !balanced(account)) {
-    throw new Fault('ledger_corrupt', 'an account differs from its last event', {
-      retryable: false,
-    })
-  }
-  return account
 }
 
 /** Sends what is available at a closing node up to the nearest open ancestor; at the root it stays. */

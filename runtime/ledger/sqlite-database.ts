@@ -1,7 +1,8 @@
 /**
  * One connection to the ledger's file. Everything that `node:sqlite` would let pass is checked here: the number of
  * bound values, their types (a JavaScript number would be bound as REAL), integers beyond 2^53, and at each open that
- * the file is in WAL mode with `synchronous=FULL`. A second file, locked for as long as this one is open, keeps every
+ * the file is in WAL mode with `synchronous=FULL` and has exactly the tables and triggers of this program: whoever wants
+ * to change an event has to take its trigger away first. A second file, locked for as long as this one is open, keeps every
  * other writer out; the lock ends with the process, however it ends.
  */
 import { closeSync, existsSync, openSync } from 'node:fs'
@@ -167,6 +168,7 @@ function openFile({ path, maxPages }: DatabaseOptions): DatabaseSync {
     assertDurable(db)
     if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${Math.floor(maxPages)}`)
     if (version < SCHEMA_VERSION) db.exec(migrationFrom(version))
+    assertWhole(db)
     return db
   } catch (error) {
     db.close()
@@ -201,6 +203,44 @@ function assertDurable(db: DatabaseSync): void {
       retryable: false,
     })
   }
+}
+
+/** Every table, index and trigger with the text that made it, layout aside. */
+function schemaOf(db: DatabaseSync): Map<string, string> {
+  const rows = db.prepare(
+    "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'",
+  )
+  return new Map(
+    rows.all().map(({ type, name, sql }) => {
+      return [`${type} ${name}`, String(sql).replaceAll(/\s+/g, '')]
+    }),
+  )
+}
+
+let expected: Map<string, string> | undefined
+
+function expectedSchema(): Map<string, string> {
+  if (expected !== undefined) return expected
+  const db = new DatabaseSync(':memory:')
+  try {
+    db.exec(migrationFrom(0))
+    expected = schemaOf(db)
+    return expected
+  } finally {
+    db.close()
+  }
+}
+
+/** The tables refuse what the rules would never write; a file that lost such a refusal may have lost events as well. */
+function assertWhole(db: DatabaseSync): void {
+  const [wanted, found] = [expectedSchema(), schemaOf(db)]
+  const names = new Set([...wanted.keys(), ...found.keys()])
+  const other = [...names].find((name) => wanted.get(name) !== found.get(name))
+  if (other === undefined) return
+  // A name that is not ours is somebody else's text.
+  const what = wanted.has(other) ? other : 'something that this program did not make'
+  const sentence = `the tables of the store were changed: ${what}; verify the log and restore a backup`
+  throw new Fault('ledger_corrupt', sentence, { retryable: false })
 }
 
 /** SQLite's primary result code (https://www.sqlite.org/rescode.html), if the error is SQLite's. */

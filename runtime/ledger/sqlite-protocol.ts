@@ -1,5 +1,5 @@
 /** What passes between the embedded store's own thread and everybody else: plain data only. */
-import { Fault, type FaultCode } from '../core/errors.ts'
+import { type CorruptRun, Fault, type FaultCode } from '../core/errors.ts'
 import type { OrganisationId, RunId } from '../core/ids.ts'
 import type { CommandName, Commands } from '../core/ledger.ts'
 import type { ReadArgs, ReadName } from './reads.ts'
@@ -20,7 +20,12 @@ export type Request =
 export type Numbered = Request & { readonly id: number }
 
 export type Failure =
-  | { readonly fault: FaultCode; readonly message: string; readonly retryable: boolean }
+  | {
+      readonly fault: FaultCode
+      readonly message: string
+      readonly retryable: boolean
+      readonly corrupt?: CorruptRun
+    }
   | { readonly bug: string }
 
 export type Outcome = { readonly value: unknown } | { readonly failure: Failure }
@@ -36,13 +41,14 @@ export type Hello = { readonly ready: true } | { readonly failure: Failure }
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof Fault) {
-    const { code, message, retryable } = error
-    return { fault: code, message, retryable }
+    const { code, message, retryable, corrupt } = error
+    return { fault: code, message, retryable, ...(corrupt === undefined ? {} : { corrupt }) }
   }
   return { bug: error instanceof Error ? (error.stack ?? error.message) : 'not an Error' }
 }
 
 export function errorOf(failure: Failure): Error {
   if ('bug' in failure) return new Error(`the ledger's worker failed: ${failure.bug}`)
-  return new Fault(failure.fault, failure.message, { retryable: failure.retryable })
+  const { fault, message, ...options } = failure
+  return new Fault(fault, message, options)
 }

@@ -5,7 +5,8 @@
  * - `ceiling = available + reserved + spent + allotted` at every node, and `allotted` is the sum of the children's
  *   ceilings. Money moves only inside one account or between a node and its parent.
  * - A step that is recorded already is found first and answered without a change.
- * - Every change of money appends the event that states the balances it leaves.
+ * - Every change of money appends the event that states the balances it leaves, and no event is appended to an account
+ *   that differs from its last one.
  *
  * A store loads what a transition yields, in one transaction, and commits the draft's writes and events together.
  */
@@ -19,9 +20,9 @@ import { reserve, submit } from './payments.ts'
 import { refund, refunded, refundFailed, refundUnknown } from './refunds.ts'
 import { resolve } from './resolve.ts'
 import { regain, reverse } from './reversals.ts'
-import { createRun, finishRun, note, saveStep } from './runs.ts'
+import { createRun, finishRun, haltRun, note, saveStep } from './runs.ts'
 import { close, setStanding, split } from './tree.ts'
-import { lease, markOverdue } from './waiting.ts'
+import { lease, leaseRun, markOverdue } from './waiting.ts'
 
 export type Transitions = {
   readonly [K in CommandName]: (
@@ -53,6 +54,8 @@ export const TRANSITIONS: Transitions = {
   close,
   note,
   saveStep,
+  haltRun,
+  leaseRun,
   finishRun,
   eraseParts,
   erase,

@@ -5,7 +5,15 @@ import type { Close, Commands, Refused, SetStanding, Split } from '../core/ledge
 import { minus, plus, ZERO } from '../core/money.ts'
 import type { Account, NodeRecord, Standing, StandingState } from '../core/records.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
-import { assertIntact, climb, isOpen, judgeStanding, pathKeys, refused, sameList } from './rules.ts'
+import {
+  assertNotHalted,
+  climb,
+  isOpen,
+  judgeStanding,
+  pathKeys,
+  refused,
+  sameList,
+} from './rules.ts'
 import { openNode } from './runs.ts'
 
 export function* split(input: Split, draft: Draft): Steps<Commands['split']['result']> {
@@ -18,7 +26,7 @@ export function* split(input: Split, draft: Draft): Steps<Commands['split']['res
     keys.account(child.id),
     keys.node(parentId),
     keys.account(parentId),
-    keys.lastEvent(parentId),
+    keys.run(child.run),
     ...pathKeys(above),
   ]
   const existing = draft.get(keys.node(child.id))
@@ -32,7 +40,8 @@ export function* split(input: Split, draft: Draft): Steps<Commands['split']['res
   const standing = judgeStanding(draft, above)
   if (standing) return standing
   if (parent.expiresAtSeconds <= input.now) return refused('expired')
-  const account = assertIntact(draft, parentId)
+  assertNotHalted(draft, child.run)
+  const account = draft.need(keys.account(parentId))
   const shortage = shortageOf(account, input)
   if (shortage) return shortage
   draft.move(parentId, {

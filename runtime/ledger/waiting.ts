@@ -1,7 +1,8 @@
-/** Transitions while a rail is silent: who asks it, and the alarm about one that stays so. They move no money. */
-import type { Commands, Lease, MarkOverdue } from '../core/ledger.ts'
+/** Transitions about who does what: who asks a silent rail, who raises its alarm, who carries a run out. No money moves. */
+import type { Commands, Lease, LeaseRun, MarkOverdue } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
 import type { PaymentRecord } from '../core/records.ts'
-import { later, seconds } from '../core/time.ts'
+import { later, type Seconds, seconds } from '../core/time.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { isAwaited, refused } from './rules.ts'
 
@@ -12,14 +13,37 @@ export function* lease(input: Lease, draft: Draft): Steps<Commands['lease']['res
   const payment = draft.get(keys.payment(input.payment))
   if (payment === undefined) return refused('not_found')
   const held = payment.lease
-  const end = later(now, input.seconds)
-  // One that would end later than any given now was given by a clock that has been put back since.
-  const isHeld = held !== undefined && held.untilSeconds > now && held.untilSeconds <= end
+  const isHeld = held !== undefined && isInForce(held, input)
   if (isHeld && held.holder !== holder) return refused('conflict')
   if (isHeld && held.untilSeconds - now > input.seconds / 2) return { ok: true, payment }
-  const leased: PaymentRecord = { ...payment, lease: { holder, untilSeconds: end } }
+  const untilSeconds = later(now, input.seconds)
+  const leased: PaymentRecord = { ...payment, lease: { holder, untilSeconds } }
   draft.put(keys.payment(payment.id), leased)
   return { ok: true, payment: leased }
+}
+
+/** One that would end later than any given now was given by a clock that has been put back since. */
+const isInForce = (
+  { untilSeconds }: { untilSeconds: Seconds },
+  { now, seconds }: { now: Seconds; seconds: number },
+): boolean => untilSeconds > now && untilSeconds <= later(now, seconds)
+
+/** A lease of any length is in force for its own length: nobody can shorten another's by asking for less. */
+export function* leaseRun(input: LeaseRun, draft: Draft): Steps<Commands['leaseRun']['result']> {
+  const { run: id, holder, seconds, now } = input
+  yield [keys.run(id)]
+  const run = draft.get(keys.run(id))
+  if (run === undefined) return refused('not_found')
+  const held = run.lease
+  const isOwn = held?.holder === holder
+  const isHeld = held !== undefined && isInForce(held, { now, seconds: LIMITS.leaseSeconds })
+  if (isHeld && !isOwn) return refused('conflict')
+  const untilSeconds = later(now, seconds)
+  const isSame = seconds === 0 ? !isHeld : isOwn && held.untilSeconds === untilSeconds
+  if (isSame) return { ok: true, run }
+  const leased = { ...run, lease: { holder, untilSeconds } }
+  draft.put(keys.run(id), leased)
+  return { ok: true, run: leased }
 }
 
 export function* markOverdue(

@@ -5,6 +5,8 @@ import { closeContract } from './contract/close.ts'
 import { createRunContract } from './contract/create-run.ts'
 import { eraseContract } from './contract/erase.ts'
 import { finishRunContract } from './contract/finish-run.ts'
+import { intactContract } from './contract/intact.ts'
+import { leaseRunContract } from './contract/lease-run.ts'
 import { noteContract } from './contract/note.ts'
 import { readsContract } from './contract/reads.ts'
 import { refundContract } from './contract/refund.ts'
@@ -29,6 +31,8 @@ const CONTRACT = {
   setStanding: setStandingContract,
   close: closeContract,
   note: noteContract,
+  intact: intactContract,
+  leaseRun: leaseRunContract,
   finishRun: finishRunContract,
   erase: eraseContract,
   reads: readsContract,

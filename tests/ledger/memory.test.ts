@@ -3,12 +3,18 @@ import { LIMITS } from '../../runtime/core/limits.ts'
 import { later } from '../../runtime/core/time.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
 import { accepted, aProof, NOW, startChain } from '../support/ledger.ts'
+import type { Opened } from './contract/bench.ts'
 import { contract } from './contract.ts'
 import { lateContract } from './contract-late.ts'
 
 const open = async () => {
   const ledger = createMemoryLedger({ organisation: 'acme' })
-  return { ledger, dispose: () => ledger.close() }
+  // What it gives out are its own records: whoever changes one has edited the store.
+  const edit: Opened['edit'] = async (node, change) => {
+    const account = node === 'gateway' ? undefined : await ledger.account(node)
+    if (account !== undefined) Object.assign(account, change(account))
+  }
+  return { ledger, edit, dispose: () => ledger.close() }
 }
 contract('memory', open)
 lateContract('memory, late', open)

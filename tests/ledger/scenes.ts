@@ -182,6 +182,14 @@ export const SCENES: Scenes = {
   },
   refundFailed: async (ledger) => ({ ...(await refunding(ledger)), reason: 'declined', now: NOW }),
   refundUnknown: async (ledger) => ({ ...(await refunding(ledger)), reason: 'late', now: NOW }),
+  haltRun: async (ledger) => {
+    const { run, leaf } = await startChain(ledger)
+    return { run: run.id, stream: leaf.id, now: NOW }
+  },
+  leaseRun: async (ledger) => {
+    const { run } = await startChain(ledger)
+    return { run: run.id, holder: 'a gateway', seconds: 30, now: NOW }
+  },
   refuse: async (ledger) => refusalOf((await startChain(ledger)).leaf),
   decideHold: async (ledger) => {
     const { leaf } = await startChain(ledger)

@@ -361,6 +361,12 @@ describe('what the tables refuse whoever writes', () => {
       `INSERT INTO events SELECT organisation, stream, seq + 1, prev, hash, body FROM events
        ORDER BY seq DESC LIMIT 1`,
     ],
+    ['changes an event by another name', `WITH e AS (SELECT 1) UPDATE events SET hash = prev`],
+    ['moves an event to another row', 'UPDATE events SET rowid = rowid + 100'],
+    [
+      'writes an event anew with what it had',
+      'INSERT OR REPLACE INTO events (rowid, organisation, stream, seq, prev, hash, body) SELECT rowid, * FROM events',
+    ],
     ['changes the feed', 'UPDATE feed SET position = position + 1'],
     ['deletes from the feed', 'DELETE FROM feed'],
     [
@@ -393,6 +399,74 @@ describe('what the tables refuse whoever writes', () => {
     const { events } = await verified(ledger)
     expect(() => raw((db) => db.exec(sql))).toThrow(/constraint|never|must|REAL/)
     expect((await verified(ledger)).events).toBe(events)
+  })
+})
+
+describe('a file whose refusals were taken away', () => {
+  const schema = (sql: string) => {
+    const db = new DatabaseSync(path, { defensive: false })
+    try {
+      db.exec(sql)
+    } finally {
+      db.close()
+    }
+  }
+
+  it.each([
+    ['a trigger was dropped', 'DROP TRIGGER events_kept', 'trigger events_kept'],
+    [
+      'the schema was written to',
+      `PRAGMA writable_schema = ON;
+       DELETE FROM sqlite_master WHERE name = 'events_unchanged'`,
+      'trigger events_unchanged',
+    ],
+    [
+      'a constraint was edited away',
+      `PRAGMA writable_schema = ON;
+       UPDATE sqlite_master SET sql = replace(sql, 'available >= 0', '1') WHERE name = 'accounts'`,
+      'table accounts',
+    ],
+    [
+      'a trigger was made that deletes',
+      `CREATE TRIGGER quiet AFTER INSERT ON feed BEGIN
+         DELETE FROM proofs;
+       END`,
+      'something that this program did not make',
+    ],
+  ])('is refused at the start where %s', async (_what, sql, named) => {
+    const ledger = await open()
+    await startChain(ledger)
+    await ledger.close()
+    schema(sql)
+    const error = await open().catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ code: 'ledger_corrupt', retryable: false })
+    expect(String(error)).toContain(`were changed: ${named}; verify the log`)
+  })
+
+  it('and whose last event was then deleted stops its run while it is served', async () => {
+    const ledger = await open()
+    const { run, leaf } = await startChain(ledger)
+    const other = await startChain(ledger, { jti: 'other' })
+    raw((db) =>
+      db.exec(`PRAGMA foreign_keys = OFF;
+        DROP TRIGGER events_kept; DROP TRIGGER feed_kept;
+        DELETE FROM events WHERE stream = '${leaf.id}'`),
+    )
+    await expect(ledger.execute('reserve', aReserve(leaf))).rejects.toMatchObject({
+      code: 'ledger_corrupt',
+    })
+    expect((await ledger.run(run.id))?.halted?.stream).toBe(leaf.id)
+    expect((await paySubmitted(ledger, other.leaf)).state).toBe('submitted')
+  })
+
+  it('of the gateway’s own stream takes no new runs, and lets those that there are go on', async () => {
+    const ledger = await open()
+    const { leaf } = await startChain(ledger)
+    raw((db) => db.exec('UPDATE gateway_heads SET seq = seq + 1'))
+    await expect(startRun(ledger, { jti: 'other' })).rejects.toMatchObject({
+      code: 'ledger_corrupt',
+    })
+    expect((await paySubmitted(ledger, leaf)).state).toBe('submitted')
   })
 })
 

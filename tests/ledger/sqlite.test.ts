@@ -1,17 +1,45 @@
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Ledger } from '../../runtime/core/ledger.ts'
 import { openSqliteLedger } from '../../runtime/ledger/sqlite.ts'
 import { temporaryFolder, withoutThread } from '../support/sqlite.ts'
+import type { Opened } from './contract/bench.ts'
 import { contract } from './contract.ts'
 import { lateContract } from './contract-late.ts'
 
-const open = async () => {
+const EDIT = `UPDATE accounts SET ceiling = ?, available = ?, reserved = ?, spent = ?, allotted = ?,
+  head_seq = ? WHERE node = ?`
+
+const open = async (): Promise<Opened> => {
   const folder = await temporaryFolder()
   const path = join(folder.path, 'ledger.db')
-  const ledger = await openSqliteLedger({ path, organisation: 'acme', spawn: withoutThread })
+  const openAgain = () =>
+    openSqliteLedger({ path, organisation: 'acme', spawn: withoutThread, lockMs: 50 })
+  let now: Ledger = await openAgain()
+  const ledger: Ledger = new Proxy(now, { get: (_target, name) => Reflect.get(now, name) })
   return {
     ledger,
+    edit: async (node, change) => {
+      const account = node === 'gateway' ? undefined : await now.account(node)
+      if (account === undefined) return
+      const { ceiling, available, reserved, spent, allotted, head } = change(account)
+      const db = new DatabaseSync(path)
+      try {
+        const values = [ceiling, available, reserved, spent, allotted, head.seq].map(BigInt)
+        db.prepare(EDIT).run(...values, account.node)
+      } catch (error) {
+        throw Object.assign(new Error('refused', { cause: error }), { code: 'store_refused' })
+      } finally {
+        db.close()
+      }
+    },
+    again: async () => {
+      await now.close()
+      now = await openAgain()
+      return now
+    },
     dispose: async () => {
-      await ledger.close()
+      await now.close()
       await folder.remove()
     },
   }

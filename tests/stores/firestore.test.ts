@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { contract, PARTS } from '../ledger/contract.ts'
 import { lateContract } from '../ledger/contract-late.ts'
 import { type FirestoreDouble, startFirestoreDouble } from '../support/firestore/double.ts'
-import { openLedger, openTogether, told } from '../support/firestore/ledger.ts'
+import { openEditable, openLedger, openTogether } from '../support/firestore/ledger.ts'
 
 let double: FirestoreDouble
 beforeAll(async () => {
@@ -12,10 +12,7 @@ afterAll(() => double.close())
 
 contract(
   'firestore, pessimistic',
-  async () => {
-    const ledger = await openLedger(double.host)
-    return { ledger, told, dispose: () => ledger.close() }
-  },
+  () => openEditable(double.host),
   PARTS.filter((part) => part !== 'together'),
 )
 

@@ -61,12 +61,18 @@ function alarmsCommand(io: Io): Command {
     examples: ['headgate payments alarms', 'headgate payments alarms --json'],
   })
   return withServer(base).action(async (options: Options) => {
-    const { alarms } = await apiOf(io, options).get('/alarms', alarmsAnswer)
-    emit(io, options, { alarms }, () =>
-      alarms.length === 0
-        ? 'the rail has a word on everything\n'
-        : alarms.map((payment) => paymentCard(io, payment)).join('\n'),
-    )
+    const { alarms, halted } = await apiOf(io, options).get('/alarms', alarmsAnswer)
+    emit(io, options, { alarms, halted }, () => {
+      const stopped = halted.map(
+        ({ run, stream }) =>
+          `${run} is halted: the account of ${stream} is not what its log says\n`,
+      )
+      const waiting =
+        alarms.length === 0
+          ? 'the rail has a word on everything\n'
+          : alarms.map((payment) => paymentCard(io, payment)).join('\n')
+      return [...stopped, waiting].join('')
+    })
   })
 }
 

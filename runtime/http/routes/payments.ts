@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { paymentIdSchema } from '../../core/ids.ts'
 import { LIMITS } from '../../core/limits.ts'
+import { everyRun } from '../../ledger/reads.ts'
 import { operatorsView, viewOfRefund } from '../payment-view.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
@@ -27,7 +28,7 @@ const alarmsRoute = ({ ledger }: RouteDeps): Route =>
     path: '/alarms',
     who: ['operator'],
     summary:
-      'Payments that the rail has no word on: unknown ones, submitted ones past their time, settled ones with an unknown refund.',
+      'Payments that the rail has no word on: unknown ones, submitted ones past their time, settled ones with an unknown refund; runs that were halted.',
     answers: { 200: alarmsAnswer },
     handle: async () => {
       const limit = LIMITS.pageItems
@@ -41,9 +42,19 @@ const alarmsRoute = ({ ledger }: RouteDeps): Route =>
       const alarms = [...late, ...unknown, ...silent].sort(
         (a, b) => a.createdAtSeconds - b.createdAtSeconds,
       )
-      return ok({ alarms: alarms.map(operatorsView) })
+      return ok({ alarms: alarms.map(operatorsView), halted: await haltedIn(ledger) })
     },
   })
+
+async function haltedIn(ledger: RouteDeps['ledger']) {
+  const halted = []
+  for await (const { id, halted: why } of everyRun(ledger)) {
+    if (why !== undefined) {
+      halted.push({ run: id, stream: why.stream, haltedAtSeconds: why.atSeconds })
+    }
+  }
+  return halted
+}
 
 const resolveRoute = ({ gateway }: RouteDeps): Route =>
   route({

@@ -210,7 +210,11 @@ export function serviceRoutes(deps: RouteDeps): Route[] {
       answers: { 200: healthAnswer, 503: healthAnswer },
       handle: async () => {
         const failing = await deps.failing()
-        if (failing.length === 0) return ok({ state: 'ready' })
+        if (failing.length === 0) {
+          // Of one run: all others go on, so it must not take the gateway out of service.
+          const isHalted = deps.gateway.haltedRuns().length > 0
+          return ok({ state: 'ready', ...(isHalted ? { warnings: ['halted_runs'] } : {}) })
+        }
         return {
           status: 503,
           body: { state: 'not_ready', failing },

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { parseEvent } from '../../../runtime/core/events.ts'
 import type { NodeId } from '../../../runtime/core/ids.ts'
 import type { CommandName, Commands, Ledger, LedgerRefusal } from '../../../runtime/core/ledger.ts'
-import type { Account } from '../../../runtime/core/records.ts'
+import type { Account, StreamId } from '../../../runtime/core/records.ts'
 import { later } from '../../../runtime/core/time.ts'
 import { NOW } from '../../support/ledger.ts'
 
@@ -17,6 +17,10 @@ export interface Opened {
   readonly patienceMs?: number
   /** Waits until every listener has been told of what was committed, where that takes longer than the commit. */
   readonly told?: (ledger: Ledger) => Promise<void>
+  /** Changes an account behind the store's back. */
+  readonly edit?: (node: StreamId, change: (account: Account) => Account) => Promise<void>
+  /** The same store as it is after a restart, or as another process has it. */
+  readonly again?: () => Promise<Ledger>
   /** Ends the store and whatever it left behind. */
   readonly dispose: () => Promise<void>
 }
@@ -32,6 +36,8 @@ export interface Bench {
   /** One of the instances over the store, in turn. */
   instance(i: number): Ledger
   told(): Promise<void>
+  edit(node: StreamId, change: (account: Account) => Account): Promise<void>
+  again(): Promise<Ledger>
   /** Runs a command that must be refused so, and must change nothing. */
   refusedBy<K extends CommandName>(
     command: K,
@@ -71,6 +77,12 @@ export function benchOf(opened: () => Opened): Bench {
       return all[i % all.length] ?? ledger()
     },
     told: async () => opened().told?.(ledger()),
+    edit: async (node, change) => {
+      const { edit } = opened()
+      if (edit === undefined) throw new Error('expected a store that can be edited')
+      await edit(node, change)
+    },
+    again: async () => (await opened().again?.()) ?? ledger(),
     refusedBy: async (command, input, code) => {
       const before = await everything(ledger())
       const result = await ledger().execute(command, input)

@@ -1,5 +1,7 @@
 /** Ledgers over a stand-in for Firestore: each with documents of its own, and ended with it. */
+import { Firestore } from '@google-cloud/firestore'
 import type { Ledger } from '../../../runtime/core/ledger.ts'
+import type { Account, StreamId } from '../../../runtime/core/records.ts'
 import {
   type FirestoreLedgerOptions,
   openFirestoreLedger,
@@ -36,6 +38,30 @@ export async function openTogether(host: string, peers: number) {
     await Promise.all([ledger, ...others].map((instance) => instance.close()))
   }
   return { ledger, peers: others, told, dispose }
+}
+
+/** A ledger that a test may edit behind its back, or meet again in another process. */
+export async function openEditable(host: string) {
+  const projectId = freshProject()
+  const ledger = await openLedger(host, { projectId })
+  const others: Ledger[] = []
+  const again = async () => {
+    const other = await openLedger(host, { projectId })
+    others.push(other)
+    return other
+  }
+  const db = new Firestore({ projectId, host, ssl: false })
+  const accounts = db.collection('organisations').doc('acme').collection('account')
+  const edit = async (node: StreamId, change: (account: Account) => Account) => {
+    const doc = accounts.doc(node)
+    const text: unknown = (await doc.get()).get('text')
+    await doc.update({ text: JSON.stringify(change(JSON.parse(String(text)))) })
+  }
+  const dispose = async () => {
+    await Promise.all([ledger, ...others].map((instance) => instance.close()))
+    await db.terminate()
+  }
+  return { ledger, told, edit, again, dispose }
 }
 
 /** Until the feeds of all runs have been told of what was committed: reading one waits for that. */
