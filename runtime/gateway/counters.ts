@@ -89,7 +89,11 @@ export function windowUses(run: RunId, window: Mandate['window'], now: Seconds):
   return uses
 }
 
-/** `2026-03-29` and `2026-03-29T02+02:00` in that zone; the offset tells the hour that a clock shows twice apart. */
+/**
+ * `2026-03-29` and `2026-03-29T02+02:00` in that zone. A day is as long as the zone makes it, 23 to 25 hours, and has one
+ * sum. An hour that a clock shows twice is two windows, told apart by the offset: `perHour` is what may go within sixty
+ * minutes, and the second hour is not spent before it begins. Where clocks move by half an hour, a window may be shorter.
+ */
 export function periods(zone: string, now: Seconds): { day: string; hour: string } {
   const format = new Intl.DateTimeFormat('en-CA', {
     timeZone: zone,
