@@ -226,6 +226,22 @@ describe('opening', () => {
     await verified(await open())
   })
 
+  it('refuses a folder in which it may write no more, and serves from it again when it may', async () => {
+    const first = await open()
+    const { leaf } = await startChain(first)
+    await first.close()
+    chmodSync(folder.path, 0o555)
+    await asSomebody(path, async () => {
+      const error = await open().catch((reason: unknown) => reason)
+      expect(error).toMatchObject({ code: 'store_unavailable' })
+      expect(String(error)).toMatch(/the store cannot be opened and written$/)
+    })
+    chmodSync(folder.path, 0o755)
+    const again = await open()
+    expect((await paySubmitted(again, leaf)).state).toBe('submitted')
+    await verified(again)
+  })
+
   it('refuses a file that is no ledger', async () => {
     writeFileSync(path, 'words, many words, and no pages of SQLite at all')
     await expect(open()).rejects.toMatchObject({ code: 'store_unavailable' })

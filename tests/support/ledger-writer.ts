@@ -94,7 +94,7 @@ try {
 } catch (error) {
   if (!(error instanceof Fault)) throw error
   say(JSON.stringify({ fault: error.code, retryable: error.retryable, message: error.message }))
-  // Held open: whoever started this process looks at the store while it is as it was left.
   await ledger.close()
+  process.stdin.destroy()
   process.exitCode = 3
 }

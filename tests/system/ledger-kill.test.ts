@@ -3,18 +3,12 @@
  * while it opens the file and recovers it as well. Whatever it had acknowledged is there afterwards, whatever it had not
  * is there whole or not at all: balances, records and chains agree, at every node.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { exportLog } from '../../runtime/audit/export.ts'
-import { verifyExport } from '../../runtime/audit/verify.ts'
-import { parseEvent } from '../../runtime/core/events.ts'
-import type { NodeId, PaymentId } from '../../runtime/core/ids.ts'
-import type { Ledger, NodeState } from '../../runtime/core/ledger.ts'
-import type { RunRecord } from '../../runtime/core/records.ts'
 import { openSqliteLedger } from '../../runtime/ledger/sqlite.ts'
+import { startWriter, type Writer } from '../support/ledger-process.ts'
+import { assertKept, assertVerifies, assertWhole } from '../support/ledger-whole.ts'
 import type { Told } from '../support/ledger-writer.ts'
 import { temporaryFolder, withoutThread } from '../support/sqlite.ts'
 
@@ -27,40 +21,12 @@ const WRITING_MS = 400
 /** A file lives through so many kills: each verifies all that the ones before left. */
 const KILLS_A_FILE = 10
 
-const WRITER = join(import.meta.dirname, '../support/ledger-writer.ts')
-
 function randomOf(start: number): () => number {
   let state = start
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     return state / 2 ** 32
   }
-}
-
-interface Writer {
-  readonly child: ChildProcess
-  readonly told: Told[]
-  readonly says: (word: string) => Promise<unknown>
-  readonly ended: Promise<void>
-}
-
-/** Ready to begin: it waits for its line. */
-function startWriter(path: string, round: number): Writer {
-  const args = ['--disable-warning=ExperimentalWarning', WRITER, path, String(round)]
-  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  const told: Told[] = []
-  const words = new Map(['ready', 'open'].map((word) => [word, Promise.withResolvers<void>()]))
-  const ended = (async () => {
-    if (child.stdout === null) throw new Error('expected output')
-    for await (const line of createInterface({ input: child.stdout })) {
-      words.get(line)?.resolve()
-      // The last line may be cut: nobody was told what it would have said.
-      if (line.startsWith('{') && line.endsWith('}')) told.push(JSON.parse(line) as Told)
-    }
-  })()
-  child.stdin?.on('error', () => undefined)
-  const says = (word: string) => Promise.race([words.get(word)?.promise, ended])
-  return { child, told, says, ended }
 }
 
 async function killLater(
@@ -74,71 +40,6 @@ async function killLater(
   await sleep(random() * (isWriting ? WRITING_MS : OPENING_MS))
   child.kill('SIGKILL')
   await ended
-}
-
-/** Each acknowledged command, by what only it would have left. */
-async function assertKept(ledger: Ledger, told: readonly Told[]): Promise<void> {
-  for (const { name, node, id, head } of told) {
-    const stream = node as NodeId
-    if (head !== undefined) {
-      const [event] = await ledger.events(stream, head.seq - 1, 1)
-      expect([name, event?.seq, event?.hash]).toEqual([name, head.seq, head.hash])
-    }
-    const payment = id === undefined ? undefined : await ledger.payment(id as PaymentId)
-    if (name === 'settle') expect(payment).toMatchObject({ state: 'settled', settledAmount: 7 })
-    if (name === 'release') expect(payment?.state).toBe('released')
-    if (name === 'reserve') expect(payment).toBeDefined()
-    if (name === 'submit') expect(payment?.nonce).toBe(node)
-    if (name === 'markUnknown') expect(['unknown', 'settled']).toContain(payment?.state)
-    if (name === 'split') expect(await ledger.node(stream)).toBeDefined()
-    if (name === 'close') expect((await ledger.standing(stream)).state).toBe('closed')
-    if (name === 'saveStep') expect(await ledger.step(stream, 'bought')).toBeDefined()
-    if (name === 'refuse') expect((await typesOf(ledger, stream)).includes('held')).toBe(true)
-  }
-}
-
-const typesOf = async (ledger: Ledger, stream: NodeId) =>
-  (await ledger.events(stream, 0, 100)).map(({ body }) => parseEvent(body).type)
-
-/** Balances at every node, and each record against the events that speak of it: no command is half there. */
-async function assertWhole(ledger: Ledger, run: RunRecord): Promise<void> {
-  const tree = await ledger.tree(run.id)
-  const below = Map.groupBy(tree, ({ node }: NodeState) => node.parent)
-  let counted = 0
-  for (const { node, account, payment, standing } of tree) {
-    const { ceiling, available, reserved, spent, allotted, head } = account
-    expect(ceiling).toBe(available + reserved + spent + allotted)
-    const given = (below.get(node.id) ?? []).reduce((sum, child) => sum + child.account.ceiling, 0)
-    expect(allotted).toBe(given)
-    const events = await ledger.events(node.id, 0, 100_000)
-    expect([events.length, events.at(-1)?.hash]).toEqual([head.seq, head.hash])
-    if (node.kind !== 'leaf') continue
-    const types = events.map(({ body }) => parseEvent(body).type)
-    const last = types.findLast((type) => STATES.has(type))
-    expect(payment?.state).toBe(last)
-    if (payment !== undefined && payment.state !== 'released') counted += 1
-    expect(standing.state === 'closed').toBe(types.includes('ended'))
-    expect((await ledger.step(node.id, 'bought')) !== undefined).toBe(types.includes('chose'))
-  }
-  const round = run.jti.replace('round-', '')
-  const day = { node: run.root, counters: [`day-${round}`] }
-  expect((await ledger.snapshot(day))?.counters[0]?.count).toBe(counted)
-}
-
-const STATES: ReadonlySet<string> = new Set([
-  'reserved',
-  'submitted',
-  'settled',
-  'released',
-  'unknown',
-])
-
-async function assertVerifies(ledger: Ledger): Promise<number> {
-  const lines: string[] = []
-  for await (const line of exportLog(ledger)) lines.push(line)
-  const verdict = verifyExport(lines)
-  expect(verdict.broken).toBeUndefined()
-  return verdict.events
 }
 
 describe(`a ledger killed ${KILLS} times at random moments (KILL_SEED=${seed})`, () => {
