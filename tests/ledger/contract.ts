@@ -8,6 +8,7 @@ import { finishRunContract } from './contract/finish-run.ts'
 import { intactContract } from './contract/intact.ts'
 import { leaseRunContract } from './contract/lease-run.ts'
 import { noteContract } from './contract/note.ts'
+import { organisationsContract } from './contract/organisations.ts'
 import { readsContract } from './contract/reads.ts'
 import { refundContract } from './contract/refund.ts'
 import { refuseContract } from './contract/refuse.ts'
@@ -36,6 +37,7 @@ const CONTRACT = {
   finishRun: finishRunContract,
   erase: eraseContract,
   reads: readsContract,
+  organisations: organisationsContract,
   together: togetherContract,
 } satisfies Record<string, (bench: Bench) => void>
 

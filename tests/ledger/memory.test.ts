@@ -14,7 +14,8 @@ const open = async () => {
     const account = node === 'gateway' ? undefined : await ledger.account(node)
     if (account !== undefined) Object.assign(account, change(account))
   }
-  return { ledger, edit, dispose: () => ledger.close() }
+  const other = async () => createMemoryLedger({ organisation: 'rival' })
+  return { ledger, edit, other, dispose: () => ledger.close() }
 }
 contract('memory', open)
 lateContract('memory, late', open)

@@ -13,8 +13,8 @@ const EDIT = `UPDATE accounts SET ceiling = ?, available = ?, reserved = ?, spen
 const open = async (): Promise<Opened> => {
   const folder = await temporaryFolder()
   const path = join(folder.path, 'ledger.db')
-  const openAgain = () =>
-    openSqliteLedger({ path, organisation: 'acme', spawn: withoutThread, lockMs: 50 })
+  const openAgain = (organisation = 'acme') =>
+    openSqliteLedger({ path, organisation, spawn: withoutThread, lockMs: 50 })
   let now: Ledger = await openAgain()
   const ledger: Ledger = new Proxy(now, { get: (_target, name) => Reflect.get(now, name) })
   return {
@@ -36,6 +36,12 @@ const open = async (): Promise<Opened> => {
     again: async () => {
       await now.close()
       now = await openAgain()
+      return now
+    },
+    // One file has one writer: the first organisation's is closed, and what it wrote stays.
+    other: async () => {
+      await now.close()
+      now = await openAgain('rival')
       return now
     },
     dispose: async () => {

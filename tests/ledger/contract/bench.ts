@@ -21,6 +21,8 @@ export interface Opened {
   readonly edit?: (node: StreamId, change: (account: Account) => Account) => Promise<void>
   /** The same store as it is after a restart, or as another process has it. */
   readonly again?: () => Promise<Ledger>
+  /** Another organisation in the same place. */
+  readonly other?: () => Promise<Ledger>
   /** Ends the store and whatever it left behind. */
   readonly dispose: () => Promise<void>
 }
@@ -38,6 +40,8 @@ export interface Bench {
   told(): Promise<void>
   edit(node: StreamId, change: (account: Account) => Account): Promise<void>
   again(): Promise<Ledger>
+  other(): Promise<Ledger>
+  toldOf(ledger: Ledger): Promise<void>
   /** Runs a command that must be refused so, and must change nothing. */
   refusedBy<K extends CommandName>(
     command: K,
@@ -82,6 +86,12 @@ export function benchOf(opened: () => Opened): Bench {
       if (edit === undefined) throw new Error('expected a store that can be edited')
       await edit(node, change)
     },
+    other: async () => {
+      const { other } = opened()
+      if (other === undefined) throw new Error('expected a place for two organisations')
+      return other()
+    },
+    toldOf: async (of) => opened().told?.(of),
     again: async () => (await opened().again?.()) ?? ledger(),
     refusedBy: async (command, input, code) => {
       const before = await everything(ledger())

@@ -45,11 +45,13 @@ export async function openEditable(host: string) {
   const projectId = freshProject()
   const ledger = await openLedger(host, { projectId })
   const others: Ledger[] = []
-  const again = async () => {
-    const other = await openLedger(host, { projectId })
+  const also = async (organisation: string) => {
+    const other = await openLedger(host, { projectId, organisation })
     others.push(other)
     return other
   }
+  const again = () => also('acme')
+  const other = () => also('rival')
   const db = new Firestore({ projectId, host, ssl: false })
   const accounts = db.collection('organisations').doc('acme').collection('account')
   const edit = async (node: StreamId, change: (account: Account) => Account) => {
@@ -61,7 +63,7 @@ export async function openEditable(host: string) {
     await Promise.all([ledger, ...others].map((instance) => instance.close()))
     await db.terminate()
   }
-  return { ledger, told, edit, again, dispose }
+  return { ledger, told, edit, again, other, dispose }
 }
 
 /** Until the feeds of all runs have been told of what was committed: reading one waits for that. */
