@@ -92,7 +92,7 @@ export interface ComposeOptions {
   readonly railKey?: Secret
   /** The file of the `sqlite` store; needed for that unless `overrides.ledger` is given. */
   readonly store?: string
-  /** Where checkpoints are kept unless the configuration says; absent in both: there are none. */
+  /** Where checkpoints are kept unless the configuration says, a file or `log`; absent in both: there are none. */
   readonly checkpoints?: string
   /** The store, or the clock, may be behind the last checkpoint, this once. */
   readonly acceptRollback?: boolean
@@ -216,8 +216,10 @@ const signerOf = ({ config, secrets }: ComposeOptions): GatewaySigner => ({
 async function checkpointsOf(options: ComposeOptions, ledger: Ledger, clock: Clock) {
   const file = options.config.audit.checkpoints ?? options.checkpoints
   if (file === undefined) return undefined
-  const { acceptRollback = false } = options
-  return openCheckpoints({ ledger, clock, file, acceptRollback, signer: signerOf(options) })
+  const { acceptRollback = false, log = () => undefined } = options
+  const toLog = (jws: string) => log({ level: 'info', code: 'checkpoint', message: jws })
+  const place = file === 'log' ? { write: toLog } : { file }
+  return openCheckpoints({ ledger, clock, ...place, acceptRollback, signer: signerOf(options) })
 }
 
 const rootKeysOf = ({ root, retiring = [] }: GatewaySecrets): RootKeys => {

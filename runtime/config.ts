@@ -125,8 +125,15 @@ const timingsSchema = z.strictObject({
 })
 
 const auditSchema = z.strictObject({
-  /** The file of checkpoints, beside the store unless it is named: on another volume it outlives the store. */
-  checkpoints: z.string().max(1_000).refine(isAbsolute, 'expected an absolute path').optional(),
+  /**
+   * The file of checkpoints, beside the store unless it is named: on another volume it outlives the store. `log`: lines
+   * of the gateway's own log, for where no disk lasts; nothing is then compared at a start.
+   */
+  checkpoints: z
+    .string()
+    .max(1_000)
+    .refine((to) => to === 'log' || isAbsolute(to), 'expected an absolute path or `log`')
+    .optional(),
 })
 
 const fileSchema = z.strictObject({
@@ -174,6 +181,8 @@ const SECRETS = {
   railKey: 'HEADGATE_RAIL_KEY',
   /** For the command line: a named operator's own, in the place of the data folder's. */
   operatorToken: 'HEADGATE_OPERATOR_TOKEN',
+  /** What `headgate keys bundle` wrote: a gateway's own keys, for where there is no data folder. */
+  bundle: 'HEADGATE_SECRETS',
 } as const
 
 export type SecretName = keyof typeof SECRETS
@@ -182,6 +191,8 @@ export type SecretName = keyof typeof SECRETS
 export interface Environment {
   readonly dataDir?: string
   readonly configFile?: string
+  /** The port that a platform gives to a container. */
+  readonly port?: string
   /** Address of a running gateway, for the command line. */
   readonly url?: string
   readonly noColour: boolean
@@ -207,10 +218,12 @@ export function readEnvironment(variables: Variables = process.env): Environment
   const dataDir = text('HEADGATE_DATA')
   const configFile = text('HEADGATE_CONFIG')
   const url = text('HEADGATE_URL')
+  const port = text('PORT')
   return {
     ...(dataDir === undefined ? {} : { dataDir }),
     ...(configFile === undefined ? {} : { configFile }),
     ...(url === undefined ? {} : { url }),
+    ...(port === undefined ? {} : { port }),
     noColour: text('NO_COLOR') !== undefined,
     underNpm: text('npm_lifecycle_event') !== undefined,
     onCloudRun: text('K_SERVICE') !== undefined,

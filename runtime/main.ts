@@ -6,8 +6,8 @@ import { failureOf, runCli } from './cli/program.ts'
 import { type Environment, readEnvironment } from './config.ts'
 import { systemClock } from './core/clock.ts'
 
-/** How long a command may take to put things away after a signal, before a second look. */
-const GRACE_MS = 20_000
+/** How long a command may take to put things away after a signal: Cloud Run, as others do, kills ten seconds after its own. */
+const GRACE_MS = 9_000
 
 /** A second signal within this time is the first one again: a terminal and npm pass on the same key press. */
 const SAME_WISH_MS = 1_000

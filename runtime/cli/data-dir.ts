@@ -80,6 +80,31 @@ export type RootKeyFile = z.infer<typeof rootKeySchema>
 
 const SECRET = /^[A-Za-z0-9_-]{43}$/
 
+const bundleSchema = z.strictObject({
+  root: rootKeySchema,
+  runtimeSecret: z.string().regex(SECRET),
+  signing: privateJwkSchema,
+  operatorToken: z.string().regex(SECRET),
+})
+
+/** All secrets of a data folder in one document: what instances without a disk of their own are given. */
+export type Bundle = z.infer<typeof bundleSchema>
+
+/** The secrets of a bundle's text. Throws Failure. */
+export function secretsOfBundle(text: string): GatewaySecrets {
+  const where = 'HEADGATE_SECRETS'
+  let bundle: Bundle
+  try {
+    bundle = bundleSchema.parse(parseJson(text))
+  } catch {
+    throw new Failure(
+      'dataFolder',
+      `${where} is wrong: expected what \`headgate keys bundle\` wrote`,
+    )
+  }
+  return secretsOf(bundle, { root: where, signing: where })
+}
+
 /** Opens a data folder, making what is missing, and holds it until `close`. Throws Failure. */
 export function openDataDir(path: string): DataDir {
   makeFolder(path)
@@ -94,18 +119,37 @@ export function openDataDir(path: string): DataDir {
   }
 }
 
-function readSecrets(path: string): GatewaySecrets {
-  const root = readRootKeys(path)
-  const signing = readKeyFile(dataFile(path, 'signingKey'), privateJwkSchema, newPrivateJwk)
-  const signingKid = signing.kid ?? thumbprint(publicJwkOf(signing))
+/** The secrets of a data folder that is held, made where they are missing. Throws Failure. */
+export function readBundle(path: string): Bundle {
   return {
-    root: { id: root.id, key: ed25519(root.key, dataFile(path, 'rootKey')) },
+    root: readRootKeys(path),
+    runtimeSecret: readSecretFile(dataFile(path, 'runtimeSecret')),
+    signing: readKeyFile(dataFile(path, 'signingKey'), privateJwkSchema, newPrivateJwk),
+    operatorToken: readSecretFile(dataFile(path, 'operatorToken')),
+  }
+}
+
+const readSecrets = (path: string): GatewaySecrets =>
+  secretsOf(readBundle(path), {
+    root: dataFile(path, 'rootKey'),
+    signing: dataFile(path, 'signingKey'),
+  })
+
+function secretsOf(
+  { root, runtimeSecret, signing, operatorToken }: Bundle,
+  where: { readonly root: string; readonly signing: string },
+): GatewaySecrets {
+  return {
+    root: { id: root.id, key: ed25519(root.key, where.root) },
     retiring: (root.retiring ?? []).map(({ id, key, retiresAtSeconds }) => {
       return { id, publicKey: publicKeyOf(key), retiresAtSeconds }
     }),
-    runtimeSecret: Buffer.from(readSecretFile(dataFile(path, 'runtimeSecret')), 'base64url'),
-    signing: { kid: signingKid, key: ed25519(signing, dataFile(path, 'signingKey')) },
-    operatorToken: new Secret(readSecretFile(dataFile(path, 'operatorToken'))),
+    runtimeSecret: Buffer.from(runtimeSecret, 'base64url'),
+    signing: {
+      kid: signing.kid ?? thumbprint(publicJwkOf(signing)),
+      key: ed25519(signing, where.signing),
+    },
+    operatorToken: new Secret(operatorToken),
   }
 }
 

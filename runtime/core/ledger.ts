@@ -255,21 +255,6 @@ export interface FinishRun {
 }
 
 type MarkedOverdue = { readonly payment: PaymentRecord; readonly raised: boolean }
-/** Stops a run for good because an account of it is not what its log says; `stream` is where it showed. */
-export interface HaltRun {
-  readonly run: RunId
-  readonly stream: StreamId
-  readonly now: Seconds
-}
-
-/** For whoever carries a run out: nobody else does until the lease ends. 0 seconds give it back. */
-export interface LeaseRun {
-  readonly run: RunId
-  /** Whose it is: one process, from its start to its end. */
-  readonly holder: string
-  readonly seconds: number
-  readonly now: Seconds
-}
 
 export interface Commands {
   createRun: { input: CreateRun; result: Result<{ run: RunRecord; created: boolean }> }
@@ -307,9 +292,15 @@ export interface Commands {
   note: { input: Note; result: Result<{ head: Head }> }
   saveStep: { input: SaveStep; result: Result<{ value: unknown; created: boolean }> }
   /** Sent by a store itself, before it throws `ledger_corrupt`; `halted` is false where that had been known. */
-  haltRun: { input: HaltRun; result: Result<{ run: RunRecord; halted: boolean }> }
-  /** `conflict` while somebody else holds it. */
-  leaseRun: { input: LeaseRun; result: Result<{ run: RunRecord }> }
+  haltRun: {
+    input: { run: RunId; stream: StreamId; now: Seconds }
+    result: Result<{ run: RunRecord; halted: boolean }>
+  }
+  /** Nobody else carries the run out until then; 0 seconds give it back. `conflict` while somebody else holds it. */
+  leaseRun: {
+    input: { run: RunId; holder: string; seconds: number; now: Seconds }
+    result: Result<{ run: RunRecord }>
+  }
   finishRun: { input: FinishRun; result: Result<{ run: RunRecord }> }
   /** `run_live` before the run is sealed, `money_waiting` where a payment waits for the rail's word. */
   eraseParts: { input: EraseParts; result: Result<object> }

@@ -31,7 +31,9 @@ export interface CheckpointDeps {
   readonly signer: GatewaySigner
   readonly clock: Clock
   /** The file outside the store. */
-  readonly file: string
+  readonly file?: string
+  /** In the place of a file, where there is none to read at a start either: others keep what is written. */
+  readonly write?: (jws: string) => void
   /** The operator knows that the store is an older one; an event says so. */
   readonly acceptRollback?: boolean
 }
@@ -48,6 +50,7 @@ export interface Checkpoints {
  */
 export async function openCheckpoints(deps: CheckpointDeps): Promise<Checkpoints> {
   const { ledger, file, signer } = deps
+  if (file === undefined) return new Writer(deps, undefined, await lastAct(ledger, ACT))
   const jws = await lastCheckpointIn(file)
   const last = jws === undefined ? undefined : openCheckpoint(jws, signer)
   if (jws !== undefined && last === undefined) {
@@ -152,14 +155,17 @@ class Writer implements Checkpoints {
   }
 
   async write(): Promise<void> {
-    const { ledger, signer, clock, file } = this.#deps
+    const { ledger, signer, clock, file, write } = this.#deps
+    // Another instance may have taken the next number.
+    if (file === undefined) this.number = numberOf(await lastAct(ledger, ACT))
     const number = this.number + 1
     const streams = await ledger.heads('unsealed')
     const at = { number, gateway: signer.gateway, now: nowSeconds(clock) }
     const claims = checkpointOf(streams, at)
     if (claims === undefined || stateOf(claims) === this.#unchanged) return
     const jws = signCheckpoint(claims, signer)
-    await appendCheckpoint(file, jws)
+    if (file === undefined) write?.(jws)
+    else await appendCheckpoint(file, jws)
     // It is out there: the number is taken, whatever becomes of the event.
     this.number = number
     const { root, open } = claims

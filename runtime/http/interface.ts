@@ -94,11 +94,13 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     table: () => routes,
   })
   let hosts: ReadonlySet<string> = new Set()
+  let probesByAnyName = false
   const app = await createServer({
     ...options,
     routes,
     operators,
     hosts: () => hosts,
+    probesByAnyName: () => probesByAnyName,
     observe: metrics.observe,
   })
   app.addHook('preClose', async () => streams.closeAll('shutdown'))
@@ -109,6 +111,7 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     listen: async ({ host, port, local, moreHosts }) => {
       const address = new URL(await app.listen({ host, port }))
       const bound = Number(address.port)
+      probesByAnyName = !local
       hosts = allowedHosts({ url: options.url, port: bound, local, more: moreHosts })
       return bound
     },

@@ -35,6 +35,8 @@ export interface ServerOptions {
   readonly operators: Operators
   /** Asked on each request, because the port is known only after listening. */
   readonly hosts: () => ReadonlySet<string>
+  /** Whether probes may call by any name: a platform's prober chooses its own, and learns a word that is no secret. */
+  readonly probesByAnyName: () => boolean
   /** Folder of the console’s static files. */
   readonly consoleDir: string
   readonly log: (entry: LogEntry) => void
@@ -91,6 +93,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   })
   app.server.maxConnections = CONNECTIONS
   app.addHook('onRequest', async (request) => {
+    if (options.probesByAnyName() && isProbe(request.raw)) return
     checkHost(request.raw, options.hosts())
   })
   app.addHook('onSend', async (_request, reply, payload) => {
@@ -252,6 +255,9 @@ function missing(request: FastifyRequest, routes: readonly Route[]): HttpProblem
   }
   return new HttpProblem('method_not_allowed', { headers: { allow: methods.join(', ') } })
 }
+
+const isProbe = ({ method, url }: FastifyRequest['raw']): boolean =>
+  method === 'GET' && (url === '/health/live' || url === '/health/ready')
 
 /** An address that the router itself cannot read never meets a hook: the Host comes first here too. */
 function refuseAddress(

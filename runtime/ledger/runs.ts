@@ -3,7 +3,7 @@ import { EVENT_WORD, type EventData, eventWord, parseEvent } from '../core/event
 import { type NodeId, sha256 } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
 import { parseJws } from '../core/jws.ts'
-import type { Commands, CreateRun, FinishRun, HaltRun, Note, SaveStep } from '../core/ledger.ts'
+import type { Commands, CreateRun, FinishRun, Note, SaveStep } from '../core/ledger.ts'
 import { ZERO } from '../core/money.ts'
 import { digestAt } from '../core/personal.ts'
 import { sealSchema } from '../core/receipt.ts'
@@ -128,7 +128,10 @@ export function* finishRun(input: FinishRun, draft: Draft): Steps<Commands['fini
 }
 
 /** Written without a word in any stream of the run: those are what cannot be trusted. */
-export function* haltRun(input: HaltRun, draft: Draft): Steps<Commands['haltRun']['result']> {
+export function* haltRun(
+  input: Commands['haltRun']['input'],
+  draft: Draft,
+): Steps<Commands['haltRun']['result']> {
   const { run: id, stream, now } = input
   yield [keys.run(id), keys.gatewayHead()]
   const run = draft.get(keys.run(id))

@@ -1,5 +1,5 @@
 /** Transitions about who does what: who asks a silent rail, who raises its alarm, who carries a run out. No money moves. */
-import type { Commands, Lease, LeaseRun, MarkOverdue } from '../core/ledger.ts'
+import type { Commands, Lease, MarkOverdue } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { later, type Seconds, seconds } from '../core/time.ts'
@@ -29,7 +29,10 @@ const isInForce = (
 ): boolean => untilSeconds > now && untilSeconds <= later(now, seconds)
 
 /** A lease of any length is in force for its own length: nobody can shorten another's by asking for less. */
-export function* leaseRun(input: LeaseRun, draft: Draft): Steps<Commands['leaseRun']['result']> {
+export function* leaseRun(
+  input: Commands['leaseRun']['input'],
+  draft: Draft,
+): Steps<Commands['leaseRun']['result']> {
   const { run: id, holder, seconds, now } = input
   yield [keys.run(id)]
   const run = draft.get(keys.run(id))

@@ -38,6 +38,7 @@ describe('every command', () => {
         'erase',
         'freeze',
         'holds',
+        'keys bundle',
         'keys new',
         'keys operator',
         'keys rotate',

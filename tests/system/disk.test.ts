@@ -58,9 +58,9 @@ it('a file that may grow no further refuses, keeps all that was acknowledged, an
 
 /** A disk of its own, 2 MiB; undefined where this user may mount none. */
 function smallDisk(at: string): true | undefined {
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', at]).status === 0
-  if (!mounted) return undefined
-  ends.push(() => spawnSync('umount', [at]))
+  const shell = (line: string) => spawnSync('sh', ['-c', line, at]).status === 0
+  if (!shell('mount -t tmpfs -o size=2m tmpfs "$0"')) return undefined
+  ends.push(() => shell('umount "$0"'))
   return true
 }
 

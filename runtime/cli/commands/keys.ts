@@ -28,6 +28,7 @@ import { newPrivateJwk } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { worstCase } from '../worst-case.ts'
+import { bundleCommand } from './bundle.ts'
 import { collect, command, emit, readDocument } from './context.ts'
 import { rotateCommand } from './rotate.ts'
 
@@ -66,6 +67,7 @@ export function keysCommand(io: Io): Command {
     .addCommand(create)
     .addCommand(operatorCommand(io))
     .addCommand(rotateCommand(io))
+    .addCommand(bundleCommand(io))
 }
 
 function operatorCommand(io: Io): Command {

@@ -3,10 +3,17 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { type ComposeOptions, compose, type Headgate } from '../../compose.ts'
-import { assertStoreLasts, type Config, parseConfig, readConfig } from '../../config.ts'
+import {
+  assertStoreLasts,
+  type Config,
+  ConfigError,
+  parseConfig,
+  readConfig,
+  type Secret,
+} from '../../config.ts'
 import type { LogEntry } from '../../http/server.ts'
 import { loginCodeAnswer } from '../../http/shapes.ts'
-import { dataFile, openDataDir, replaceFile, writeIdentity } from '../data-dir.ts'
+import { dataFile, openDataDir, replaceFile, secretsOfBundle, writeIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { DEFAULT_MISSION, loadMission } from '../mission.ts'
@@ -46,11 +53,15 @@ export function serveCommand(io: Io): Command {
 }
 
 async function serve(io: Io, options: ServeOptions): Promise<void> {
+  const { railKey, bundle } = io.environment.secrets
   const path = dataPath(io, options.data)
   const file = options.config ?? io.environment.configFile ?? dataFile(path, 'config')
-  const config = withPort(readConfig(file), options.port)
+  const config = withPort(readConfig(file), options.port ?? io.environment.port)
   assertStoreLasts(config, io.environment)
-  const { railKey } = io.environment.secrets
+  if (bundle !== undefined) {
+    if (options.data !== undefined) throw TWO_PLACES
+    return serveWithoutFolder(io, { config, bundle, railKey }, options)
+  }
   await serveUntilStopped(
     io,
     {
@@ -63,10 +74,47 @@ async function serve(io: Io, options: ServeOptions): Promise<void> {
   )
 }
 
+const TWO_PLACES = new Failure(
+  'usage',
+  'HEADGATE_SECRETS and --data are both given: expected one place for the gateway’s keys',
+)
+
+/**
+ * Nothing is read from a disk of its own and nothing is written to one: keys come as one secret, the ledger is
+ * somewhere else, checkpoints go where the configuration says or into the log, and no login code is printed, because
+ * what is printed here is kept by somebody.
+ */
+async function serveWithoutFolder(
+  io: Io,
+  { config, bundle, railKey }: { config: Config; bundle: Secret; railKey: Secret | undefined },
+  options: ServeOptions,
+): Promise<void> {
+  if (config.store.kind !== 'firestore') {
+    throw new ConfigError([
+      '`store.kind` is wrong: expected firestore where HEADGATE_SECRETS stands in for a data folder',
+    ])
+  }
+  const headgate = await compose({
+    config,
+    secrets: secretsOfBundle(bundle.reveal()),
+    checkpoints: 'log',
+    acceptRollback: options.acceptRollback === true,
+    ...(railKey === undefined ? {} : { railKey }),
+    log: (entry) => io.err(logLine(io, entry)),
+  })
+  try {
+    const { url, local } = headgate
+    emit(io, options, { url, local, pid: process.pid }, () => `headgate is ready at ${url}\n`)
+    await stopped(io.signal)
+  } finally {
+    await headgate.close()
+  }
+}
+
 function portOf(text: string): number {
   const port = Number(text)
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
-  throw new Failure('usage', 'expected --port to be a port number')
+  throw new Failure('usage', 'expected --port, or PORT, to be a port number')
 }
 
 const withPort = (config: Config, port: string | undefined): Config =>
