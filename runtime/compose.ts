@@ -16,7 +16,7 @@ import type { Agents } from './core/agents.ts'
 import { systemClock } from './core/clock.ts'
 import type { TokenEngine } from './core/engine.ts'
 import { Fault } from './core/errors.ts'
-import type { RunId } from './core/ids.ts'
+import { freshId, type RunId } from './core/ids.ts'
 import type { Monitor, Policy } from './core/judges.ts'
 import type { Ledger } from './core/ledger.ts'
 import type { Merchants } from './core/merchants.ts'
@@ -338,6 +338,8 @@ function funnelDeps(parts: ToServe, app: FastifyInstance): FunnelDeps {
     payees: config.payees.map(({ id, name }) => ({ id, name })),
     payeeOf,
     finish: (run, state, reason) => finishIfClosed(parts, run, state, reason),
+    // An embedded store has one process: whoever has the file is the only one.
+    ...(config.store.kind === 'firestore' ? { holder: freshId() } : {}),
     onFault: (error) => log(failureEntry('funnel', error)),
     ...(overrides?.bounds === undefined ? {} : { bounds: overrides.bounds }),
   }

@@ -76,6 +76,8 @@ export interface FunnelDeps {
   /** For pauses and deadlines; the machine's own if absent. */
   readonly timers?: Timers
   readonly bounds?: Partial<FunnelBounds>
+  /** Who this process is, where several walk over one store; absent: nobody else does. */
+  readonly holder?: string
   /** Told of what ended a branch or stopped a walk for a reason of ours. Must not throw. */
   readonly onFault?: (error: unknown) => void
 }
@@ -88,6 +90,8 @@ export interface Walk extends Omit<FunnelDeps, 'bounds' | 'timers'> {
   readonly mandate: Mandate
   /** Aborted when this process stops walking; the run goes on elsewhere or later. */
   readonly signal: AbortSignal
+  /** Before each step: throws once this walk has to stop, or the run may be another process’s. */
+  readonly assertOurs: () => void
   /** One for each purchase that may be under way. */
   readonly places: Places
   /**

@@ -2,7 +2,8 @@
  * The funnel: it turns one mandate into a tree and walks it to its end. It holds no money and no authority of its own:
  * every child is minted under its parent's derived key and exists by a recorded split, every search and payment goes
  * through the gateway's door with the node's own proof. A walk may be killed at any instant; resumed, it goes on from
- * what is written, asks no model again and pays nothing twice.
+ * what is written, asks no model again and pays nothing twice. Where several processes share a store, a walk holds the
+ * run's lease.
  */
 import { systemTimers } from '../core/clock.ts'
 import { Fault } from '../core/errors.ts'
@@ -12,6 +13,7 @@ import { mandateSchema } from '../core/mandate.ts'
 import type { NodeRecord, RunRecord } from '../core/records.ts'
 import { everyRun } from '../ledger/reads.ts'
 import { BOUNDS, type FunnelDeps, type Walk } from './context.ts'
+import { LOOK_MS, takeLease } from './lease.ts'
 import { closeNode } from './nodes.ts'
 import { Places } from './places.ts'
 import { reasonOf } from './reason.ts'
@@ -21,7 +23,7 @@ import { walkPlanner } from './walk.ts'
 export interface Funnel {
   /** Walks a run in the background; a run that is walked already, ended, or planned elsewhere is left alone. */
   start(run: RunRecord): void
-  /** Starts every run that has not ended; returns how many. */
+  /** Starts every run that has not ended, now and, where other processes may end, again and again; returns how many. */
   resume(): Promise<number>
   /** Resolves with the run once its walk in this process is over. */
   settled(run: RunId): Promise<RunRecord | undefined>
@@ -40,6 +42,8 @@ const isOver = ({ state, seal, halted }: RunRecord): boolean =>
 export function createFunnel(deps: FunnelDeps): Funnel {
   const stop = new AbortController()
   const walks = new Map<RunId, Promise<void>>()
+  let callOff = () => {}
+  let looking: Promise<unknown> = Promise.resolve()
 
   const start = (run: RunRecord): void => {
     if (stop.signal.aborted || walks.has(run.id) || isOver(run)) return
@@ -51,15 +55,32 @@ export function createFunnel(deps: FunnelDeps): Funnel {
     walks.set(run.id, done)
   }
 
+  const resume = async (): Promise<number> => {
+    let started = 0
+    for await (const run of everyRun(deps.ledger)) {
+      if (isOver(run)) continue
+      start(run)
+      started += 1
+    }
+    return started
+  }
+
+  /** Runs of a process that was killed have nobody until their leases end. */
+  const lookLater = () => {
+    if (deps.holder === undefined || stop.signal.aborted) return
+    callOff = (deps.timers ?? systemTimers).after(LOOK_MS, () => {
+      looking = resume()
+        .catch((error: unknown) => deps.onFault?.(error))
+        .then(lookLater)
+    })
+  }
+
   return {
     start,
     resume: async () => {
-      let started = 0
-      for await (const run of everyRun(deps.ledger)) {
-        if (isOver(run)) continue
-        start(run)
-        started += 1
-      }
+      const started = await resume()
+      callOff()
+      lookLater()
       return started
     },
     settled: async (run) => {
@@ -68,6 +89,9 @@ export function createFunnel(deps: FunnelDeps): Funnel {
     },
     close: async () => {
       stop.abort()
+      callOff()
+      await looking
+      callOff()
       await Promise.all(walks.values())
     },
   }
@@ -78,20 +102,44 @@ async function walkRun(deps: FunnelDeps, run: RunRecord, signal: AbortSignal): P
   const root = await deps.ledger.node(run.root)
   if (root === undefined) throw new Fault('ledger_corrupt', 'a run has no root')
   if (root.custody !== 'funnel') return
-  const walk = newWalk(deps, run, signal)
+  const { holder, timers = systemTimers } = deps
+  if (holder === undefined) return walkOn(newWalk(deps, run, signal), root)
+  const lease = await takeLease({ ...deps, timers, holder }, run.id)
+  if (lease === undefined) return
+  try {
+    // As it is now: whoever held it before may have ended it since it was listed.
+    const now = (await deps.ledger.run(run.id)) ?? run
+    if (isOver(now)) return
+    const walk = newWalk(deps, now, AbortSignal.any([signal, lease.lost]), lease.assertHeld)
+    await walkOn(walk, root)
+  } catch (error) {
+    // The next look finds whether anybody carries it out.
+    if (!lease.lost.aborted) throw error
+  } finally {
+    await lease.end()
+  }
+}
+
+async function walkOn(walk: Walk, root: NodeRecord): Promise<void> {
+  const { signal } = walk
   for (;;) {
     try {
       return await walkToSeal(walk, root)
     } catch (error) {
       signal.throwIfAborted()
-      deps.onFault?.(error)
+      walk.onFault?.(error)
       if (!(error instanceof Fault) || !error.retryable) throw error
       await walk.change(walk.bounds.pauseMs)
     }
   }
 }
 
-function newWalk(deps: FunnelDeps, run: RunRecord, signal: AbortSignal): Walk {
+function newWalk(
+  deps: FunnelDeps,
+  run: RunRecord,
+  signal: AbortSignal,
+  assertHeld: () => void = () => undefined,
+): Walk {
   const bounds = { ...BOUNDS, ...deps.bounds }
   const { timers = systemTimers } = deps
   return {
@@ -101,6 +149,10 @@ function newWalk(deps: FunnelDeps, run: RunRecord, signal: AbortSignal): Walk {
     run,
     mandate: mandateSchema.parse(parseJws(run.mandate, 'mandate+jwt')?.claims),
     signal,
+    assertOurs: () => {
+      signal.throwIfAborted()
+      assertHeld()
+    },
     places: new Places(bounds.purchases),
     change: (ms) => feedMoves({ ...deps, timers }, run.id, ms, signal),
     used: { calls: 0, tokens: 0 },

@@ -32,6 +32,7 @@ export async function makeChild(
   parent: NodeRecord,
   spec: ChildSpec,
 ): Promise<NodeRecord> {
+  walk.assertOurs()
   const id = childNodeIdOf(parent.id, spec.step)
   const existing = await walk.ledger.node(id)
   if (existing !== undefined) return existing
@@ -110,13 +111,18 @@ export async function tokenOf(walk: Walk, node: NodeId): Promise<string> {
 }
 
 /** The gateway as this node reaches it. */
-export const connectAs = async (walk: Walk, node: NodeId) =>
-  walk.connect({ token: await tokenOf(walk, node), holder: walk.holderKeys.privateKey(node) })
+export const connectAs = async (walk: Walk, node: NodeId) => {
+  walk.assertOurs()
+  return walk.connect({
+    token: await tokenOf(walk, node),
+    holder: walk.holderKeys.privateKey(node),
+  })
+}
 
 /** Returns when nothing on the path is frozen; throws BranchEnded once something on it, or the run's time, has ended. */
 export async function waitWhileFrozen(walk: Walk, node: NodeRecord): Promise<void> {
   for (;;) {
-    walk.signal.throwIfAborted()
+    walk.assertOurs()
     const path = await Promise.all(
       (['gateway', ...node.path] as const).map((id) => walk.ledger.standing(id)),
     )
@@ -133,6 +139,7 @@ export async function waitWhileFrozen(walk: Walk, node: NodeRecord): Promise<voi
 
 /** Closes a node and what is below it; money that waits for the rail's word follows later by itself. */
 export async function closeNode(walk: Walk, node: NodeId): Promise<void> {
+  walk.assertOurs()
   const closed = await closeSubtree(walk.ledger, node, 'funnel', walk.clock)
   if (!closed.ok) throw new Fault('internal', `a close was refused: ${closed.code}`)
 }

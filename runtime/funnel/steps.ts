@@ -24,6 +24,7 @@ export interface Step<T> {
 
 /** The step's value: as it was recorded, or worked out and recorded now. */
 export async function once<T>(walk: Walk, { node, name, schema, work }: Step<T>): Promise<T> {
+  walk.assertOurs()
   const before = await walk.ledger.step(node, name)
   if (before !== undefined) return schema.parse(before)
   const { value, note } = await work()

@@ -82,6 +82,8 @@ export type Word =
 
 export interface WorldOptions {
   readonly task: string
+  /** Memory of its own if absent. */
+  readonly ledger?: Ledger
   readonly ceiling?: number
   readonly currency?: Currency
   readonly limits?: { readonly depth: number; readonly fanOut: number; readonly nodes: number }
@@ -138,7 +140,7 @@ export class World {
   }
 
   static async open(options: WorldOptions): Promise<World> {
-    const ledger = createMemoryLedger({ organisation: 'acme' })
+    const ledger = options.ledger ?? createMemoryLedger({ organisation: 'acme' })
     const { task, currency = 'INR', ceiling = 100_000, shops = SHOPS } = options
     const limits = options.limits ?? { depth: 3, fanOut: 32, nodes: 200 }
     const payees = [...(options.payees ?? shops.map(({ id }) => id))].sort()
@@ -208,8 +210,9 @@ export class World {
     }
   }
 
-  funnel(): Funnel {
-    const ledger = this.mortal()
+  /** A process of its own where it has a name; `lives` is its ledger, which no kill of others ends. */
+  funnel(holder?: string, lives?: Ledger): Funnel {
+    const ledger = lives ?? this.mortal()
     const signer = { gateway: 'gate', key: GATEWAY_KEY, kid: 'g1' }
     const scripted = createAgents({
       engine: 'counted',
@@ -232,6 +235,7 @@ export class World {
       clock: this.clock,
       bounds: { ...QUICK, ...this.options.bounds },
       onFault: (error) => this.faults.push(error),
+      ...(holder === undefined ? {} : { holder }),
     }
     return createFunnel(deps)
   }
