@@ -281,6 +281,7 @@ export interface Commands {
   refunded: { input: RefundMade; result: Result<{ payment: PaymentRecord }> }
   refundFailed: { input: RefundEnd; result: Result<{ payment: PaymentRecord }> }
   refundUnknown: { input: RefundEnd; result: Result<{ payment: PaymentRecord }> }
+  /** `stale` where a person has refused this very hold, and `hold_limit` where too many are open: nothing is recorded. */
   refuse: { input: Refuse; result: Result<{ hold?: HoldRecord }> }
   decideHold: { input: DecideHold; result: Result<{ hold: HoldRecord }> }
   setStanding: {

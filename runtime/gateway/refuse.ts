@@ -1,7 +1,7 @@
 /** Recording a refusal or a hold in the caller's own stream, together with the proof that it used up. */
 import { type Denial, deny } from '../core/codes.ts'
 import { holdIdOf, type PaymentId } from '../core/ids.ts'
-import type { ProofUse } from '../core/ledger.ts'
+import type { LedgerRefusal, ProofUse } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { HoldRecord } from '../core/records.ts'
 import { later, nowSeconds, type Seconds, seconds } from '../core/time.ts'
@@ -13,8 +13,13 @@ import { type Caller, unauthenticated } from './identify.ts'
 import { cardOf, type Purchase } from './purchase.ts'
 import { unexpected } from './unexpected.ts'
 
-/** Stands where a rule's id would: so many questions are open that nobody could read another. */
-const TOO_MANY_HOLDS = 'too_many_open_holds'
+/** What stands where a rule's id would if the ledger opens no hold, and the attempt is refused for that instead. */
+const INSTEAD_OF_A_HOLD: ReadonlyMap<LedgerRefusal, string> = new Map([
+  // So many questions are open that nobody could read another.
+  ['hold_limit', 'too_many_open_holds'],
+  // A person said no to this very card while the attempt was being judged.
+  ['stale', REFUSED_BY_PERSON],
+])
 
 interface Recorded {
   readonly denial: Denial
@@ -75,21 +80,12 @@ async function record(
     ...(hold === undefined ? {} : { hold }),
     now,
   })
-  if (result.ok) return judged(caller, denial, result.hold)
+  if (result.ok) return result.hold === undefined ? { denial } : { denial, hold: result.hold }
   if (result.code === 'proof_replayed') return 'proof_replayed'
-  if (result.code !== 'hold_limit') throw unexpected('refuse', result.code)
-  const instead = caller.trial.refuse(deny('policy', TOO_MANY_HOLDS))
+  const rule = INSTEAD_OF_A_HOLD.get(result.code)
+  if (rule === undefined) throw unexpected('refuse', result.code)
+  const instead = caller.trial.refuse(deny('policy', rule))
   return record(gate, caller, { ...refused, denial: instead })
-}
-
-/** A person may have said no to this very card while the attempt was being judged. */
-function judged(
-  { trial }: Caller<unknown>,
-  denial: Denial,
-  hold: HoldRecord | undefined,
-): Recorded {
-  if (hold?.state === 'refused') return { denial: trial.refuse(deny('policy', REFUSED_BY_PERSON)) }
-  return hold === undefined ? { denial } : { denial, hold }
 }
 
 /** The question to a person: the open one, if the same was asked before, so that a retry asks nobody twice. */

@@ -23,6 +23,8 @@ export function* refuse(input: Refuse, draft: Draft): Steps<Commands['refuse']['
   if (isErased) return refused('run_closed')
   const before = wanted && draft.get(keys.hold(wanted.id))
   if (isOwnProof(draft, proof)) return { ok: true, ...(before ? { hold: before } : {}) }
+  // A person said no meanwhile: this attempt is not held, and whoever asks must refuse it for that.
+  if (before?.state === 'refused') return refused('stale')
   const refusal = consumeProof(draft, proof)
   if (refusal) return refusal
   const hold = before && isStanding(before, now) ? before : asOpen(wanted)
@@ -36,9 +38,8 @@ export function* refuse(input: Refuse, draft: Draft): Steps<Commands['refuse']['
   return { ok: true, ...(hold ? { hold } : {}) }
 }
 
-/** A person's refusal stands for its digest; an open or approved hold stands until it expires. */
 const isStanding = ({ state, expiresAtSeconds }: HoldRecord, now: Seconds): boolean =>
-  state === 'refused' || ((state === 'open' || state === 'approved') && expiresAtSeconds > now)
+  (state === 'open' || state === 'approved') && expiresAtSeconds > now
 
 function asOpen(hold: HoldRecord | undefined): HoldRecord | undefined {
   if (hold === undefined) return undefined
@@ -50,7 +51,7 @@ function recordVerdict(draft: Draft, input: Refuse, hold: HoldRecord | undefined
   const { node, denial, payment } = input
   const rule = denial.rule === undefined ? {} : { rule: eventWord(denial.rule) }
   const verdict = { code: denial.code, ...rule, checks: statuses(input.checks) }
-  if (hold === undefined || hold.state === 'refused') {
+  if (hold === undefined) {
     draft.append(node, 'refused', { ...(payment ? { payment } : {}), ...verdict })
     return
   }

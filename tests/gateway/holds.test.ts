@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { parseEvent } from '../../runtime/core/events.ts'
 import type { NodeId } from '../../runtime/core/ids.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
@@ -206,6 +207,12 @@ describe('a person’s no that comes while an attempt is judged', () => {
     }
     world.rebuild({ ledger: { ...world.ledger, snapshot } })
     expect(brief(await world.pay(leaf))).toBe('403 deny policy')
+    const events = (await world.ledger.events(leaf.id, 0, 50)).map(({ body }) => parseEvent(body))
+    expect(events.at(-1)).toMatchObject({
+      type: 'refused',
+      data: { code: 'policy', rule: 'refused_by_person' },
+    })
+    expect(events.map(({ type }) => type)).toEqual(['opened', 'held', 'hold_refused', 'refused'])
   })
 })
 
