@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { createAgents } from '../agents/agents.ts'
 import { createScriptedModel } from '../agents/scripted/model.ts'
+import { checkpointFile, checkpointLog } from './audit/checkpoint-file.ts'
 import type { GatewaySigner } from './audit/signer.ts'
 import { createClient } from './client/client.ts'
 import type { Config, Secret } from './config.ts'
@@ -217,9 +218,10 @@ async function checkpointsOf(options: ComposeOptions, ledger: Ledger, clock: Clo
   const file = options.config.audit.checkpoints ?? options.checkpoints
   if (file === undefined) return undefined
   const { acceptRollback = false, log = () => undefined } = options
+  const signer = signerOf(options)
   const toLog = (jws: string) => log({ level: 'info', code: 'checkpoint', message: jws })
-  const place = file === 'log' ? { write: toLog } : { file }
-  return openCheckpoints({ ledger, clock, ...place, acceptRollback, signer: signerOf(options) })
+  const place = file === 'log' ? checkpointLog(toLog) : checkpointFile(file)
+  return openCheckpoints({ ledger, clock, file: place, acceptRollback, signer })
 }
 
 const rootKeysOf = ({ root, retiring = [] }: GatewaySecrets): RootKeys => {

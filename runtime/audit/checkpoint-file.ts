@@ -6,6 +6,32 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Fault } from '../core/errors.ts'
 
+/** Where checkpoints are kept, outside the store: only ever appended to. Each method throws Fault. */
+export interface CheckpointFile {
+  /** Makes it where there is none; throws unless lines can be added to it. */
+  make(): Promise<void>
+  /** Durable before this resolves. */
+  append(jws: string): Promise<void>
+  /**
+   * The last line's JWS, its signature not checked; undefined where there is no file or no line. Absent where others
+   * keep what is appended, and nothing can be read at a start.
+   */
+  last?(): Promise<string | undefined>
+}
+
+/** The file of this name. */
+export const checkpointFile = (path: string): CheckpointFile => ({
+  make: () => makeCheckpointFile(path),
+  append: (jws) => appendCheckpoint(path, jws),
+  last: () => lastCheckpointIn(path),
+})
+
+/** A log that others collect and keep. */
+export const checkpointLog = (write: (jws: string) => void): CheckpointFile => ({
+  make: async () => undefined,
+  append: async (jws) => write(jws),
+})
+
 /** More than two of the longest lines there can be. */
 const TAIL_BYTES = 4 * 1024 * 1024
 
@@ -62,7 +88,7 @@ export async function appendCheckpoint(path: string, jws: string): Promise<void>
 }
 
 /** Makes the file where there is none, and throws Fault unless lines can be added to it. */
-export async function makeCheckpointFile(path: string): Promise<void> {
+async function makeCheckpointFile(path: string): Promise<void> {
   await using(path, (file) => file.sync())
   try {
     // The name is kept by the folder.

@@ -10,7 +10,7 @@ import {
   openCheckpoint,
   signCheckpoint,
 } from '../audit/checkpoint.ts'
-import { appendCheckpoint, lastCheckpointIn, makeCheckpointFile } from '../audit/checkpoint-file.ts'
+import type { CheckpointFile } from '../audit/checkpoint-file.ts'
 import type { GatewaySigner } from '../audit/signer.ts'
 import { Fault } from '../core/errors.ts'
 import { eventHash } from '../core/events.ts'
@@ -31,9 +31,7 @@ export interface CheckpointDeps {
   readonly signer: GatewaySigner
   readonly clock: Clock
   /** The file outside the store. */
-  readonly file?: string
-  /** In the place of a file, where there is none to read at a start either: others keep what is written. */
-  readonly write?: (jws: string) => void
+  readonly file: CheckpointFile
   /** The operator knows that the store is an older one; an event says so. */
   readonly acceptRollback?: boolean
 }
@@ -50,8 +48,8 @@ export interface Checkpoints {
  */
 export async function openCheckpoints(deps: CheckpointDeps): Promise<Checkpoints> {
   const { ledger, file, signer } = deps
-  if (file === undefined) return new Writer(deps, undefined, await lastAct(ledger, ACT))
-  const jws = await lastCheckpointIn(file)
+  if (file.last === undefined) return new Writer(deps, undefined, await lastAct(ledger, ACT))
+  const jws = await file.last()
   const last = jws === undefined ? undefined : openCheckpoint(jws, signer)
   if (jws !== undefined && last === undefined) {
     throw corrupt(NOT_OURS)
@@ -66,7 +64,7 @@ export async function openCheckpoints(deps: CheckpointDeps): Promise<Checkpoints
   if (clockBehind !== undefined && !deps.acceptRollback) {
     throw new Fault('clock_untrusted', `${clockBehind.why}; ${CLOCK_HINT}`, { retryable: false })
   }
-  await makeCheckpointFile(file)
+  await file.make()
   const writer = new Writer(deps, last, recorded)
   const accepted = older ?? clockBehind
   if (accepted === undefined) return writer
@@ -155,7 +153,7 @@ class Writer implements Checkpoints {
   }
 
   async write(): Promise<void> {
-    const { ledger, signer, clock, file, write } = this.#deps
+    const { ledger, signer, clock, file } = this.#deps
     // Another instance may have taken the next number.
     if (file === undefined) this.number = numberOf(await lastAct(ledger, ACT))
     const number = this.number + 1
@@ -164,8 +162,7 @@ class Writer implements Checkpoints {
     const claims = checkpointOf(streams, at)
     if (claims === undefined || stateOf(claims) === this.#unchanged) return
     const jws = signCheckpoint(claims, signer)
-    if (file === undefined) write?.(jws)
-    else await appendCheckpoint(file, jws)
+    await file.append(jws)
     // It is out there: the number is taken, whatever becomes of the event.
     this.number = number
     const { root, open } = claims

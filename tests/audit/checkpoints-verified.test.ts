@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { type Checkpoint, checkpointOf, signCheckpoint } from '../../runtime/audit/checkpoint.ts'
+import { checkpointFile } from '../../runtime/audit/checkpoint-file.ts'
 import { exportLog } from '../../runtime/audit/export.ts'
 import { signSeal } from '../../runtime/audit/seal.ts'
 import { checkpointsIn, verifyExport } from '../../runtime/audit/verify.ts'
@@ -151,7 +152,7 @@ describe('a checkpoint that was kept', () => {
       'its root is not that of its heads',
     )
     const folder = mkdtempSync(join(tmpdir(), 'recorded-'))
-    const deps = { ledger, signer, clock: fixedClock, file: join(folder, 'file') }
+    const deps = { ledger, signer, clock: fixedClock, file: checkpointFile(join(folder, 'file')) }
     await (await openCheckpoints(deps)).write()
     rmSync(folder, { recursive: true })
     const recorded = await linesOf(ledger)
@@ -171,7 +172,7 @@ describe('a checkpoint that was kept', () => {
     const [first, older] = [made(), made()]
     await startChain(first)
     await startRun(older, { jti: 'mandate-2' })
-    const deps = { signer, clock: fixedClock, file }
+    const deps = { signer, clock: fixedClock, file: checkpointFile(file) }
     await (await openCheckpoints({ ...deps, ledger: first })).write()
     const checkpoints = [await checkpoint(first)]
     await openCheckpoints({ ...deps, ledger: older, acceptRollback: true })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openCheckpoint } from '../../runtime/audit/checkpoint.ts'
+import { checkpointFile } from '../../runtime/audit/checkpoint-file.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
 import { ed25519FromSeed } from '../../runtime/core/keys.ts'
 import type { Ledger } from '../../runtime/core/ledger.ts'
@@ -23,7 +24,7 @@ afterEach(() => rmSync(dir, { recursive: true }))
 const deps = (ledger: Ledger, more: object = {}) => ({
   ledger,
   signer,
-  file,
+  file: checkpointFile(file),
   clock: fixedClock,
   ...more,
 })
@@ -251,7 +252,7 @@ describe('a start', () => {
 
   it('is refused where the file cannot be written', async () => {
     const { ledger } = await paidOnce()
-    const nowhere = { file: join(dir, 'none', 'file') }
+    const nowhere = { file: checkpointFile(join(dir, 'none', 'file')) }
     await expect(openCheckpoints(deps(ledger, nowhere))).rejects.toMatchObject({
       code: 'store_unavailable',
     })
