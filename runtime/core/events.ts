@@ -255,6 +255,15 @@ export type EventToWrite<T extends EventType> = Omit<Envelope, 'v'> & {
   readonly data: EventData[T]
 }
 
+const balancesSchema = z.strictObject({
+  ceiling: minorSchema,
+  available: minorSchema,
+  reserved: minorSchema,
+  spent: minorSchema,
+  allotted: minorSchema,
+  reversed: positiveMinorSchema.optional(),
+})
+
 const envelopeSchema = z.strictObject({
   v: z.literal(1),
   org: identifierSchema,
@@ -265,16 +274,7 @@ const envelopeSchema = z.strictObject({
   at: secondsSchema,
   type: z.enum(Object.keys(EVENT_DATA) as [EventType, ...EventType[]]),
   data: z.unknown(),
-  balances: z
-    .strictObject({
-      ceiling: minorSchema,
-      available: minorSchema,
-      reserved: minorSchema,
-      spent: minorSchema,
-      allotted: minorSchema,
-      reversed: positiveMinorSchema.optional(),
-    })
-    .optional(),
+  balances: balancesSchema.optional(),
 })
 
 /** SHA-256 (base64url) of exactly the stored text. */
@@ -282,8 +282,9 @@ export const eventHash = (body: string): Digest => sha256(body)
 
 /** The canonical text of one event; throws what `parseEvent` throws if its shape is wrong. */
 export function eventBody<T extends EventType>(event: EventToWrite<T>): string {
-  const body = canonicalJson({ v: 1, ...event })
-  parseEvent(body)
+  const written = { v: 1, ...event }
+  const body = canonicalJson(written)
+  readShape(written)
   return body
 }
 
@@ -291,7 +292,16 @@ export function eventBody<T extends EventType>(event: EventToWrite<T>): string {
 export function parseEvent(body: string): LedgerEvent {
   const json = parseJson(body)
   if (canonicalJson(json) !== body) throw new TypeError('expected canonical JSON')
-  const envelope = envelopeSchema.parse(json)
+  return readShape(json)
+}
+
+const withBalances = z.looseObject({ balances: balancesSchema })
+
+/** Only what a stored body of a node says of its account; for whoever knows by its hash that it is one of ours. */
+export const balancesIn = (body: string): Balances => withBalances.parse(parseJson(body)).balances
+
+function readShape(event: unknown): LedgerEvent {
+  const envelope = envelopeSchema.parse(event)
   const data = EVENT_DATA[envelope.type].parse(envelope.data)
   return { ...envelope, data } as LedgerEvent
 }

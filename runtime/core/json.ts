@@ -29,7 +29,7 @@ const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const PLAIN_NUMBER = /^(?:0|-?[1-9][0-9]*)$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids raw control characters in strings
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
-const SPACE = /[ \t\n\r]*/y
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 class Reader {
   readonly text: string
@@ -73,7 +73,7 @@ class Reader {
   string(): string {
     const raw = this.match(STRING)
     if (raw === undefined) throw new JsonError('syntax', 'expected a JSON string')
-    const text = JSON.parse(raw) as string
+    const text = raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
     if (!text.isWellFormed()) throw new JsonError('syntax', 'a string holds a lone surrogate')
     return text
   }
@@ -111,14 +111,19 @@ class Reader {
   }
 
   space(): void {
-    this.match(SPACE)
+    for (;;) {
+      const c = this.text[this.at]
+      if (c !== ' ' && c !== '\n' && c !== '\r' && c !== '\t') return
+      this.at += 1
+    }
   }
 
   match(pattern: RegExp): string | undefined {
-    pattern.lastIndex = this.at
-    const found = pattern.exec(this.text)?.[0]
-    if (found !== undefined) this.at += found.length
-    return found
+    const from = this.at
+    pattern.lastIndex = from
+    if (!pattern.test(this.text)) return undefined
+    this.at = pattern.lastIndex
+    return this.text.slice(from, this.at)
   }
 
   take(c: string): boolean {
@@ -143,13 +148,16 @@ export function parseJson(input: string | Uint8Array): Json {
 
 function decodeUtf8(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return UTF8.decode(bytes)
   } catch {
     throw new JsonError('syntax', 'expected UTF-8')
   }
 }
 
-/** RFC 8785. Throws TypeError for what cannot round-trip: undefined, unsafe or fractional numbers, lone surrogates. */
+/**
+ * RFC 8785. Throws TypeError for what `parseJson` would not give back: undefined, unsafe or fractional numbers, lone
+ * surrogates, reserved keys.
+ */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value === 'boolean') return String(value)
   if (typeof value === 'number') {
@@ -157,17 +165,22 @@ export function canonicalJson(value: unknown): string {
       throw new TypeError('not a safe integer')
     return String(value)
   }
-  if (typeof value === 'string') {
-    if (!value.isWellFormed()) throw new TypeError('lone surrogate')
-    return JSON.stringify(value)
-  }
+  if (typeof value === 'string') return canonicalText(value)
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (typeof value === 'object') {
-    const keys = Object.keys(value).sort()
-    const fields = keys.map((key) => {
-      return `${canonicalJson(key)}:${canonicalJson((value as Record<string, unknown>)[key])}`
-    })
-    return `{${fields.join(',')}}`
+    let fields = ''
+    for (const key of Object.keys(value).sort()) {
+      if (DANGEROUS.has(key)) throw new TypeError('a key has a reserved name')
+      const comma = fields === '' ? '' : ','
+      const field = canonicalJson((value as Record<string, unknown>)[key])
+      fields += `${comma}${canonicalText(key)}:${field}`
+    }
+    return `{${fields}}`
   }
   throw new TypeError(`not JSON: ${typeof value}`)
+}
+
+function canonicalText(text: string): string {
+  if (!text.isWellFormed()) throw new TypeError('lone surrogate')
+  return JSON.stringify(text)
 }

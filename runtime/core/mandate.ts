@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { identifierSchema } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { currencySchema, positiveMinorSchema } from './money.ts'
-import { secondsSchema } from './time.ts'
+import { secondsSchema, wallClock } from './time.ts'
 
 const count = (most: number) => z.number().int().min(1).max(most)
 
@@ -16,8 +16,7 @@ export const agentSchema = z.strictObject({
 const isZone = (zone: string): boolean => {
   if (!/^[A-Za-z]/.test(zone)) return false
   try {
-    new Intl.DateTimeFormat('en', { timeZone: zone })
-    return true
+    return wallClock(zone) !== undefined
   } catch {
     return false
   }

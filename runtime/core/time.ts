@@ -39,3 +39,27 @@ export const later = (at: Seconds, bySeconds: number): Seconds => seconds(at + b
 
 export const isoTime = (at: Seconds): string =>
   new Date(at * 1000).toISOString().replace('.000Z', 'Z')
+
+/** Made once for each zone, since making one costs more than all checks of a payment; a few zones are remembered. */
+const wallClocks = new Map<string, Intl.DateTimeFormat>()
+const ZONES_KEPT = 64
+
+/** What a clock on the wall shows in a zone of the IANA database; throws RangeError where there is no such zone. */
+export function wallClock(zone: string): Intl.DateTimeFormat {
+  const known = wallClocks.get(zone)
+  if (known !== undefined) return known
+  const made = new Intl.DateTimeFormat('en-CA', {
+    timeZone: zone,
+    calendar: 'iso8601',
+    numberingSystem: 'latn',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'longOffset',
+  })
+  if (wallClocks.size >= ZONES_KEPT) wallClocks.clear()
+  wallClocks.set(zone, made)
+  return made
+}

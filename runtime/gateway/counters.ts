@@ -10,7 +10,7 @@ import type { CounterUse } from '../core/ledger.ts'
 import type { Mandate } from '../core/mandate.ts'
 import type { Quote } from '../core/quote.ts'
 import type { Counter } from '../core/records.ts'
-import { isoTime, later, type Seconds } from '../core/time.ts'
+import { isoTime, later, type Seconds, wallClock } from '../core/time.ts'
 
 const DAY_SECONDS = 24 * 3600
 
@@ -95,18 +95,7 @@ export function windowUses(run: RunId, window: Mandate['window'], now: Seconds):
  * minutes, and the second hour is not spent before it begins. Where clocks move by half an hour, a window may be shorter.
  */
 export function periods(zone: string, now: Seconds): { day: string; hour: string } {
-  const format = new Intl.DateTimeFormat('en-CA', {
-    timeZone: zone,
-    calendar: 'iso8601',
-    numberingSystem: 'latn',
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    hourCycle: 'h23',
-    timeZoneName: 'longOffset',
-  })
-  const parts = format.formatToParts(now * 1000)
+  const parts = wallClock(zone).formatToParts(now * 1000)
   const part = (wanted: Intl.DateTimeFormatPartTypes) =>
     parts.find(({ type }) => type === wanted)?.value ?? ''
   const day = `${part('year')}-${part('month')}-${part('day')}`

@@ -67,11 +67,11 @@ function continues(
   child: BlockClaims,
 ): boolean {
   const fanOut = facts.mandate?.limits.fanOut ?? 0
-  const isAllotted = Array.from({ length: fanOut }, (_, i) => allottedNodeIdOf(node.node, i))
+  const indices = Array.from({ length: fanOut }, (_, i) => i)
   return (
     chain.revocationIds.length === token.revocationIds.length + 1 &&
     token.revocationIds.every((id, i) => id === chain.revocationIds[i]) &&
-    isAllotted.includes(child.node) &&
+    indices.some((i) => allottedNodeIdOf(node.node, i) === child.node) &&
     (child.kind === 'planner' || chain.sealed) &&
     snapshot.path.at(-1)?.id === node.node
   )

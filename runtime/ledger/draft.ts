@@ -119,8 +119,12 @@ function withLastEvent(of: Key): Key[] {
   return of.doc === 'account' ? [of, key('lastEvent', ...of.id)] : [of]
 }
 
-/** Two keys meet exactly when their texts are equal. */
-export const keyText = (of: Key): string => JSON.stringify([of.doc, ...of.id])
+/** Two keys meet exactly when their texts are equal: each part stands behind its length. */
+export function keyText({ doc, id }: Key): string {
+  let text: string = doc
+  for (const part of id) text += `:${part.length}:${part}`
+  return text
+}
 
 export type Write = {
   [K in DocKind]: { readonly key: Key<K>; readonly value: Docs[K] | undefined }

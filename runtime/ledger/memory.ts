@@ -13,15 +13,7 @@ import type {
   StreamId,
 } from '../core/records.ts'
 import { type Seconds, seconds } from '../core/time.ts'
-import {
-  type Draft,
-  type Key,
-  keyText,
-  type Load,
-  type Loaded,
-  type LoadKind,
-  type ProofsKept,
-} from './draft.ts'
+import type { Draft, Key, Load, Loaded, LoadKind, ProofsKept } from './draft.ts'
 import {
   feedListeners,
   type HoldQuery,
@@ -33,7 +25,7 @@ import {
 import { decide, type Transitions } from './transitions.ts'
 
 class MemoryRows implements Rows {
-  readonly #docs = new Map<string, unknown>()
+  readonly #docs = new Map<LoadKind, Map<string, unknown>>()
   readonly #runs = new Set<RunId>()
   readonly #payments = new Map<PaymentId, PaymentRecord>()
   readonly #latest = new Map<NodeId, PaymentId>()
@@ -51,11 +43,12 @@ class MemoryRows implements Rows {
   /** Commits a draft; returns the runs whose feeds grew, with their last positions. */
   apply(draft: Draft): ReadonlyMap<RunId, number> {
     for (const write of draft.writes) {
-      const text = keyText(write.key)
-      if (write.value === undefined) this.#docs.delete(text)
-      else this.#docs.set(text, write.value)
-      this.#index(text, write.key.doc, write.value)
-      if (write.key.doc === 'step') this.#indexStep(write.key, write.value !== undefined)
+      const { doc, id } = write.key
+      const text = idText(id)
+      if (write.value === undefined) this.#docs.get(doc)?.delete(text)
+      else mapOf(this.#docs, doc).set(text, write.value)
+      this.#index(text, doc, write.value)
+      if (doc === 'step') this.#indexStep(write.key, write.value !== undefined)
     }
     const grown = new Map<RunId, number>()
     for (const { stream, seq, hash, body, run } of draft.events) {
@@ -165,7 +158,7 @@ class MemoryRows implements Rows {
       case 'submittedBelow':
         return this.#submittedBelow(first as StreamId)
       default:
-        return this.#docs.get(keyText({ doc, id }))
+        return this.#docs.get(doc)?.get(idText(id))
     }
   }
 
@@ -174,7 +167,7 @@ class MemoryRows implements Rows {
     for (const [text, expiresAtSeconds] of this.#proofs) {
       if (expiresAtSeconds >= now) continue
       this.#proofs.delete(text)
-      this.#docs.delete(text)
+      this.#docs.get('proof')?.delete(text)
       if (expiresAtSeconds > this.#forgottenUntil) this.#forgottenUntil = expiresAtSeconds
     }
     return { count: this.#proofs.size, forgottenUntilSeconds: this.#forgottenUntil }
@@ -216,8 +209,27 @@ class MemoryRows implements Rows {
   }
 }
 
+/** Unlike for each id of one kind of document: one part is itself, of more each stands behind its length. */
+const idText = (id: readonly string[]): string =>
+  id.length === 1 ? String(id[0]) : id.map((part) => `${part.length}:${part}`).join()
+
+/** Commands are data: nothing but plain objects, lists and values. */
+function copied<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(copied) as T
+  const copy: Record<string, unknown> = {}
+  for (const [name, field] of Object.entries(value)) copy[name] = copied(field)
+  return copy as T
+}
+
 const index = <I, T extends { readonly id: I }>(map: Map<I, T>, value: T): void => {
   map.set(value.id, value)
+}
+
+function mapOf<K, I, T>(map: Map<K, Map<I, T>>, key: K): Map<I, T> {
+  const of = map.get(key) ?? new Map<I, T>()
+  map.set(key, of)
+  return of
 }
 
 function listOf<K, T>(map: Map<K, T[]>, key: K): T[] {
@@ -244,7 +256,7 @@ export function createMemoryLedger({ organisation, transitions }: MemoryLedgerOp
     execute: async (name, input) => {
       assertOpen()
       // Copied, so that a caller who changes its object later changes no record.
-      const { result, draft } = decide(name, structuredClone(input), {
+      const { result, draft } = decide(name, copied(input), {
         organisation,
         load: rows.load,
         ...(transitions === undefined ? {} : { transitions }),

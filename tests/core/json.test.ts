@@ -120,6 +120,7 @@ describe('canonicalJson', () => {
     ['\ud800'],
     [1n],
     [{ a: undefined }],
+    [{ constructor: 1 }],
   ])('refuses %s, which would not come back as it went', (value) => {
     expect(() => canonicalJson(value)).toThrow(TypeError)
   })
