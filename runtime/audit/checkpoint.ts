@@ -3,7 +3,7 @@
  * section 2.1) stands for all heads; the heads themselves are claims too, so whoever holds one checkpoint can check any
  * of its streams with nothing else. The gateway's own stream commits to the seals, and so to every run that has ended.
  */
-import { createHash, createPublicKey } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { digestSchema, identifierSchema, nodeIdSchema } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
@@ -70,13 +70,15 @@ export function checkpointOf(
 }
 
 /** Compact JWS `checkpoint+jwt`. */
-export const signCheckpoint = (claims: Checkpoint, { key, kid }: GatewaySigner): string =>
-  signJws({ typ: 'checkpoint+jwt', key, kid, claims })
+export const signCheckpoint = (
+  claims: Checkpoint,
+  { key, kid, signatures }: GatewaySigner,
+): string => signJws({ typ: 'checkpoint+jwt', key, kid, claims }, signatures)
 
 /** The claims of a checkpoint that this gateway signed and whose root is that of its heads; otherwise undefined. */
 export function openCheckpoint(jws: string, signer: GatewaySigner): Checkpoint | undefined {
   const parsed = parseJws(jws, 'checkpoint+jwt')
-  if (parsed === undefined || !verifyJws(parsed, createPublicKey(signer.key))) return undefined
+  if (parsed === undefined || !verifyJws(parsed, signer.key, signer.signatures)) return undefined
   const claims = checkpointSchema.safeParse(parsed.claims).data
   const isOurs = claims?.iss === signer.gateway && claims.root === rootOf(claims.heads)
   return isOurs ? claims : undefined

@@ -38,8 +38,8 @@ export function receiptClaims(
 export function receiptOf(
   run: RunRecord,
   payment: PaymentRecord,
-  { gateway, key, kid }: GatewaySigner,
+  { gateway, key, kid, signatures }: GatewaySigner,
 ): string | undefined {
   const claims = receiptClaims(run, payment, gateway)
-  return claims && signJws({ typ: 'receipt+jwt', key, kid, claims })
+  return claims && signJws({ typ: 'receipt+jwt', key, kid, claims }, signatures)
 }

@@ -25,8 +25,8 @@ export function sealOf(run: RunRecord, root: Account, gateway: string, now: Seco
 export function signSeal(
   run: RunRecord,
   root: Account,
-  { gateway, key, kid }: GatewaySigner,
+  { gateway, key, kid, signatures }: GatewaySigner,
   now: Seconds,
 ): string {
-  return signJws({ typ: 'seal+jwt', key, kid, claims: sealOf(run, root, gateway, now) })
+  return signJws({ typ: 'seal+jwt', key, kid, claims: sealOf(run, root, gateway, now) }, signatures)
 }

@@ -2,10 +2,11 @@
  * Compact JWS (RFC 7515) over strict JSON, synchronous, EdDSA (RFC 8037) and ES256 (RFC 7518 section 3.4) only.
  * Synchronous because the checks that use it are pure functions inside one ordered list.
  */
-import { type KeyObject, sign, verify } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { canonicalJson, type Json, parseJson } from './json.ts'
 import { publicJwkSchema } from './keys.ts'
+import { algorithmOf, SIGNATURES, type VerifyingKey } from './signatures.ts'
 
 export type JwsType =
   | 'mandate+jwt'
@@ -58,14 +59,8 @@ export function parseJws(text: string, typ: JwsType): ParsedJws | undefined {
 }
 
 /** True only if the signature holds under this key and the key is of the kind that `alg` names. */
-export function verifyJws(jws: ParsedJws, key: KeyObject): boolean {
-  const data = Buffer.from(jws.signingInput)
-  if (jws.header.alg === 'EdDSA') {
-    return key.asymmetricKeyType === 'ed25519' && verify(null, data, key, jws.signature)
-  }
-  const isP256 =
-    key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
-  return isP256 && verify('sha256', data, { key, dsaEncoding: 'ieee-p1363' }, jws.signature)
+export function verifyJws(jws: ParsedJws, key: VerifyingKey, signatures = SIGNATURES): boolean {
+  return signatures.verify(jws.header.alg, Buffer.from(jws.signingInput), jws.signature, key)
 }
 
 export interface JwsToSign {
@@ -77,20 +72,18 @@ export interface JwsToSign {
 }
 
 /** Signs canonical JSON. The algorithm follows from the key: Ed25519 or P-256. */
-export function signJws({ typ, key, claims, kid, jwk }: JwsToSign): string {
-  const alg = key.asymmetricKeyType === 'ed25519' ? 'EdDSA' : 'ES256'
+export function signJws(
+  { typ, key, claims, kid, jwk }: JwsToSign,
+  signatures = SIGNATURES,
+): string {
   const header = {
-    alg,
+    alg: algorithmOf(key),
     typ,
     ...(kid === undefined ? {} : { kid }),
     ...(jwk === undefined ? {} : { jwk }),
   }
   const encode = (value: unknown) => Buffer.from(canonicalJson(value)).toString('base64url')
   const signingInput = `${encode(header)}.${encode(claims)}`
-  const data = Buffer.from(signingInput)
-  const signature =
-    alg === 'EdDSA'
-      ? sign(null, data, key)
-      : sign('sha256', data, { key, dsaEncoding: 'ieee-p1363' })
-  return `${signingInput}.${signature.toString('base64url')}`
+  const signature = signatures.sign(Buffer.from(signingInput), key)
+  return `${signingInput}.${Buffer.from(signature).toString('base64url')}`
 }

@@ -74,10 +74,6 @@ export function thumbprint(jwk: PublicJwk): string {
   return sha256(canonicalJson(members))
 }
 
-/** A holder's key as a verifying key: `holder` is the raw Ed25519 key in base64url. */
-export const holderPublicKey = (holder: HolderKey): KeyObject =>
-  publicKeyOf({ kty: 'OKP', crv: 'Ed25519', x: holder })
-
 /** An Ed25519 private key from its 32 secret bytes (RFC 8410 PKCS #8 wrapping). */
 export function ed25519FromSeed(seed: Uint8Array): KeyObject {
   if (seed.length !== 32) throw new RangeError('expected 32 bytes')

@@ -5,6 +5,7 @@ import { type ParsedJws, parseJws, verifyJws } from './jws.ts'
 import { LIMITS } from './limits.ts'
 import type { Merchants } from './merchants.ts'
 import { currencySchema, positiveMinorSchema } from './money.ts'
+import type { Signatures } from './signatures.ts'
 import { secondsSchema } from './time.ts'
 
 const lineSchema = z.strictObject({
@@ -61,10 +62,11 @@ export function readQuote(text: string): ReadQuote {
 export function isSigned(
   { jws, claims }: ReadQuote,
   merchants: Pick<Merchants, 'ids' | 'keys' | 'keyById'>,
+  signatures?: Signatures,
 ): boolean {
   if (jws === undefined || claims === undefined || !merchants.ids.includes(claims.iss)) return false
   const { kid } = jws.header
   const named = kid === undefined ? undefined : merchants.keyById(claims.iss, kid)
   const keys = kid === undefined ? merchants.keys(claims.iss) : named === undefined ? [] : [named]
-  return keys.some((key) => verifyJws(jws, key))
+  return keys.some((key) => verifyJws(jws, key, signatures))
 }

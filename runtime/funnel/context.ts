@@ -8,6 +8,7 @@ import type { Ledger } from '../core/ledger.ts'
 import type { Mandate } from '../core/mandate.ts'
 import type { Merchants } from '../core/merchants.ts'
 import type { RunRecord, RunState } from '../core/records.ts'
+import type { Signatures } from '../core/signatures.ts'
 import type { Clock, Timers } from '../core/time.ts'
 import type { Places } from './places.ts'
 
@@ -75,6 +76,8 @@ export interface FunnelDeps {
   readonly clock: Clock
   /** For pauses and deadlines; the machine's own if absent. */
   readonly timers?: Timers
+  /** As the gateway's. */
+  readonly signatures?: Signatures
   readonly bounds?: Partial<FunnelBounds>
   /** Who this process is, where several walk over one store; absent: nobody else does. */
   readonly holder?: string

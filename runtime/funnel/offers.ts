@@ -25,7 +25,7 @@ export function candidatesOf(
     const { quote: text, score } = asked
     const read = readQuote(text)
     const { digest, claims: quote } = read
-    if (quote === undefined || !isSigned(read, walk.merchants)) continue
+    if (quote === undefined || !isSigned(read, walk.merchants, walk.signatures)) continue
     if (candidates.some((other) => other.digest === digest)) continue
     if (!isPayable(walk, node, need, quote) || !isWhatWasAsked(quote, asked)) continue
     candidates.push({

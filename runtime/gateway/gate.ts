@@ -10,6 +10,7 @@ import { LIMITS } from '../core/limits.ts'
 import type { Agent } from '../core/mandate.ts'
 import type { Merchants } from '../core/merchants.ts'
 import type { Rail } from '../core/rail.ts'
+import type { Signatures } from '../core/signatures.ts'
 import type { Clock, Timers } from '../core/time.ts'
 import { type Bindings, bindingsOf, type Payee } from './bindings.ts'
 import type { Principal, Trust } from './mandates.ts'
@@ -67,6 +68,8 @@ export interface GatewayDeps {
   readonly timers?: Timers
   /** The gateway's own key, which signs receipts and seals. */
   readonly signing: { readonly kid: string; readonly key: KeyObject }
+  /** The algorithms of all that is signed here; `SIGNATURES` if absent. A simulation has quicker ones. */
+  readonly signatures?: Signatures
   readonly timings?: Partial<Timings>
   /** The nine checks; `CHECK_LIST` if absent. An evaluation composes one of them with a pass. */
   readonly checks?: readonly Check[]
@@ -89,15 +92,15 @@ export interface Gate extends Omit<GatewayDeps, 'timings' | 'checks'> {
 }
 
 export function assemble(deps: GatewayDeps): Gate {
-  const { facts, checks = CHECK_LIST } = deps
+  const { facts, signatures, checks = CHECK_LIST } = deps
   assertNine(checks)
   return {
     ...deps,
     checks,
     timings: { ...TIMINGS, ...deps.timings },
-    signer: { ...deps.signing, gateway: facts.gatewayId },
+    signer: { ...deps.signing, gateway: facts.gatewayId, signatures },
     bindings: bindingsOf(facts.payees, facts.railName),
-    trust: { gatewayId: facts.gatewayId, principals: facts.principals },
+    trust: { gatewayId: facts.gatewayId, principals: facts.principals, signatures },
     counts: refusalCounts(),
     verdicts: verdictCounts(),
     halted: haltedRuns(),

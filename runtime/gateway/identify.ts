@@ -63,7 +63,7 @@ export async function identify<Body>(
   if (!parsed.ok) return { ok: false, code: parsed.code }
 
   const { request } = parsed
-  const possession = checkProof({ ...request, now })
+  const possession = checkProof({ ...request, now, signatures: gate.signatures })
   const token = possession.ok
     ? await gate.engine.verify(request.token, asked?.(request.body, now), possession.holder)
     : undefined

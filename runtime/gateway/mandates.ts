@@ -6,9 +6,10 @@
 import { type Digest, IDENTIFIER, type PayeeId, sha256 } from '../core/ids.ts'
 import type { Json } from '../core/json.ts'
 import { type ParsedJws, parseJws, verifyJws } from '../core/jws.ts'
-import { type PublicJwk, publicKeyOf, thumbprint } from '../core/keys.ts'
+import { type PublicJwk, thumbprint } from '../core/keys.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Mandate, mandateSchema } from '../core/mandate.ts'
+import type { Signatures } from '../core/signatures.ts'
 import { later, type Seconds } from '../core/time.ts'
 
 /** A person or body whose mandates are accepted, known by public keys. */
@@ -21,6 +22,7 @@ export interface Principal {
 export interface Trust {
   readonly gatewayId: string
   readonly principals: readonly Principal[]
+  readonly signatures?: Signatures | undefined
 }
 
 export interface BadClaim {
@@ -39,14 +41,33 @@ const bad = (claim: string, message: string): BadClaim => ({ ok: false, claim, m
 
 /** Verifies signature and claims; says nothing about the time of day. */
 export function readMandate(text: string, trust: Trust): MandateReading {
-  const jws = parseJws(text, 'mandate+jwt')
-  if (jws === undefined) return diagnose(text)
-  const signed = verifySigner(jws, trust.principals)
+  const { jws, parsed } = claimsIn(text)
+  if (jws === undefined || parsed === undefined) return diagnose(text)
+  const signed = verifySigner(jws, trust)
   if (signed !== undefined) return signed
-  const parsed = mandateSchema.safeParse(jws.claims)
   if (!parsed.success) return badClaimOf(parsed.error.issues)
   if (parsed.data.aud !== trust.gatewayId) return bad('aud', 'expected the id of this gateway')
   return { ok: true, mandate: parsed.data, digest: sha256(text) }
+}
+
+interface Claims {
+  readonly jws?: ParsedJws
+  readonly parsed?: ReturnType<typeof mandateSchema.safeParse>
+}
+
+/** The same text says the same each time; whose word it is, is asked each time. */
+const lately = new Map<string, Claims>()
+const TEXTS_KEPT = 64
+
+function claimsIn(text: string): Claims {
+  const known = lately.get(text)
+  if (known !== undefined) return known
+  const jws = parseJws(text, 'mandate+jwt')
+  if (jws === undefined) return {}
+  const read = { jws, parsed: mandateSchema.safeParse(jws.claims) }
+  if (lately.size >= TEXTS_KEPT) lately.clear()
+  lately.set(text, read)
+  return read
 }
 
 /** As `readMandate`, and what only matters when a run is to begin: times, and payees that can be paid today. */
@@ -72,7 +93,7 @@ export function readNewMandate(
 /** Undefined when the principal that `iss` names signed this, under the key that `kid` names. */
 export function verifySigner(
   jws: ParsedJws,
-  principals: readonly Principal[],
+  { principals, signatures }: Pick<Trust, 'principals' | 'signatures'>,
 ): BadClaim | undefined {
   const iss = textClaim(jws.claims, 'iss')
   const principal = principals.find(({ id }) => id === iss)
@@ -82,7 +103,7 @@ export function verifySigner(
   if (kid === undefined || key === undefined) {
     return bad('kid', 'expected a key of the principal')
   }
-  if (verifyJws(jws, publicKeyOf(key))) return undefined
+  if (verifyJws(jws, key, signatures)) return undefined
   return bad('signature', 'expected a signature by the principal’s key over these claims')
 }
 

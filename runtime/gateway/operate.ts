@@ -65,7 +65,7 @@ export async function cancelSigned(gate: Gate, id: RunId, text: string): Promise
   const reject = (claim: string, message: string) => new Rejected('cancel_rejected', message, claim)
   const jws = parseJws(text, 'cancel+jwt')
   if (jws === undefined) throw reject('cancel', 'expected a compact JWS of type cancel+jwt')
-  const unsigned = verifySigner(jws, gate.facts.principals)
+  const unsigned = verifySigner(jws, gate.trust)
   if (unsigned !== undefined) throw reject(unsigned.claim, unsigned.message)
   const claims = cancelSchema.safeParse(jws.claims)
   if (!claims.success) {

@@ -36,7 +36,7 @@ export function quoteFacts(gate: Gate, { snapshot }: Caller<unknown>, read: Read
   const binding = sellsForItself ? gate.bindings.get(claims.payee) : undefined
   return {
     digest,
-    signed: isSigned(read, gate.merchants),
+    signed: isSigned(read, gate.merchants, gate.signatures),
     ...(claims === undefined ? {} : { claims }),
     ...(binding === undefined ? {} : { binding: binding.digest(snapshot.path[0]?.salt) }),
   }

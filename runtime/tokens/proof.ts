@@ -7,8 +7,8 @@
 import { z } from 'zod'
 import { type HolderKey, IDENTIFIER, sha256 } from '../core/ids.ts'
 import { type JwsHeader, parseJws, verifyJws } from '../core/jws.ts'
-import { holderPublicKey } from '../core/keys.ts'
 import { LIMITS } from '../core/limits.ts'
+import type { Signatures } from '../core/signatures.ts'
 import { later, type Seconds, secondsSchema } from '../core/time.ts'
 
 /** Nothing but these: a claim that we would ignore might be one that its signer relied on. */
@@ -29,6 +29,7 @@ export interface ProofToCheck {
   /** The token's text as presented. */
   readonly token: string
   readonly now: Seconds
+  readonly signatures?: Signatures | undefined
 }
 
 export type ProofVerdict =
@@ -46,23 +47,24 @@ export type ProofVerdict =
 export const LONGEST_PROOF = 2_048
 
 /** RFC 9449 section 4.2: the key travels in the header, its public half alone, and nothing but `alg` and `typ` beside it. */
-function keyOf({ alg, kid, jwk }: JwsHeader): HolderKey | undefined {
-  return alg === 'EdDSA' && kid === undefined && jwk?.crv === 'Ed25519' ? jwk.x : undefined
+function keyOf({ alg, kid, jwk }: JwsHeader) {
+  return alg === 'EdDSA' && kid === undefined && jwk?.crv === 'Ed25519' ? jwk : undefined
 }
 
 const isFresh = (iat: Seconds, now: Seconds): boolean =>
   iat <= later(now, LIMITS.skewSeconds) && now <= later(iat, LIMITS.proofAgeSeconds)
 
 /** RFC 9449 section 4.3, without what needs a memory (4.3.11) or the token's content (the binding, section 6). */
-export function checkProof({ proof, method, url, token, now }: ProofToCheck): ProofVerdict {
+export function checkProof(toCheck: ProofToCheck): ProofVerdict {
+  const { proof, method, url, token, now } = toCheck
   const jws = proof.length > LONGEST_PROOF ? undefined : parseJws(proof, 'dpop+jwt')
-  const holder = jws && keyOf(jws.header)
+  const key = jws && keyOf(jws.header)
   const parsed = claimsSchema.safeParse(jws?.claims)
-  if (jws === undefined || holder === undefined || !parsed.success) return { ok: false }
+  if (jws === undefined || key === undefined || !parsed.success) return { ok: false }
   const { htm, htu, iat, jti, ath } = parsed.data
   if (htm !== method || htu !== url || !isFresh(iat, now) || ath !== sha256(token)) {
     return { ok: false }
   }
-  if (!verifyJws(jws, holderPublicKey(holder))) return { ok: false }
-  return { ok: true, holder, jti, expiresAtSeconds: later(iat, LIMITS.proofAgeSeconds + 1) }
+  if (!verifyJws(jws, key, toCheck.signatures)) return { ok: false }
+  return { ok: true, holder: key.x, jti, expiresAtSeconds: later(iat, LIMITS.proofAgeSeconds + 1) }
 }
