@@ -1,97 +1,17 @@
-/** What stands behind ports in a simulated world: a token engine without signatures, shops, agents, a monitor, the door. */
-import { createPublicKey, type KeyObject } from 'node:crypto'
-import { ClientError } from '../../runtime/client/errors.ts'
+/** Who is asked by a process: shops, agents and a monitor, each with its own moods. */
+import { createPublicKey } from 'node:crypto'
 import type { Agents, PlanPart } from '../../runtime/core/agents.ts'
-import type { BlockClaims, RequestFacts } from '../../runtime/core/block.ts'
-import type { HolderKeys, TokenEngine, TokenVerdict } from '../../runtime/core/engine.ts'
 import { Fault } from '../../runtime/core/errors.ts'
-import { sha256 } from '../../runtime/core/ids.ts'
 import type { Monitor } from '../../runtime/core/judges.ts'
 import { signJws } from '../../runtime/core/jws.ts'
-import { ed25519FromSeed, rawPublicKey } from '../../runtime/core/keys.ts'
 import type { Merchants } from '../../runtime/core/merchants.ts'
 import { minor } from '../../runtime/core/money.ts'
-import type { PaymentAnswer } from '../../runtime/core/wire.ts'
-import type { FunnelDeps } from '../../runtime/funnel/context.ts'
-import type { Answer } from '../../runtime/gateway/answers.ts'
-import type { RawRequest } from '../../runtime/gateway/attempt.ts'
-import type { Process, World } from './world.ts'
+import type { Process } from './process.ts'
+import { QUICK } from './signatures.ts'
+import { keyFor } from './tokens.ts'
+import type { World } from './world.ts'
 
-export const URL = 'http://headgate.localhost:8080'
 export const SHOPS = ['shop', 'stall'] as const
-export const keyFor = (name: string): KeyObject =>
-  ed25519FromSeed(Buffer.from(sha256(name), 'base64url'))
-
-interface FakeToken {
-  readonly blocks: readonly BlockClaims[]
-  readonly revocationIds: readonly string[]
-}
-
-/** Tokens are kept in plain sight; they outlive every process, as real ones do. */
-export class Tokens {
-  readonly #tokens = new Map<string, FakeToken>()
-
-  port(world: World, process: Process): TokenEngine {
-    const hop = <T>(act: () => T) =>
-      world.io(process, 'engine', () => {
-        if (world.isFaulty && world.random.chance(0.005))
-          throw new Fault('engine_busy', 'simulated')
-        return act()
-      })
-    return {
-      verify: (text, request) => hop(() => this.#verify(text, request)),
-      recognise: () => undefined,
-      mintRoot: (claims) => hop(() => this.mint(undefined, claims)),
-      mintChild: (parent, _holder, claims) => hop(() => this.mint(parent, claims)),
-      close: async () => undefined,
-    }
-  }
-
-  mint(
-    parent: string | undefined,
-    claims: BlockClaims,
-  ): { token: string; revocationIds: readonly string[] } {
-    const above = parent === undefined ? undefined : this.#tokens.get(parent)
-    const id = Buffer.from(`revocation ${this.#tokens.size}`).toString('hex')
-    const revocationIds = [...(above?.revocationIds ?? []), id]
-    const token = sha256(`token ${this.#tokens.size}`)
-    this.#tokens.set(token, { blocks: [...(above?.blocks ?? []), claims], revocationIds })
-    return { token, revocationIds }
-  }
-
-  #verify(text: string, request: RequestFacts | undefined): TokenVerdict {
-    const token = this.#tokens.get(text)
-    if (token === undefined) return { ok: false, code: 'token_invalid' }
-    const { blocks, revocationIds } = token
-    const authorised = request === undefined || blocks.every((block) => permits(block, request))
-    const sealed = blocks.at(-1)?.kind !== 'planner'
-    return {
-      ok: true,
-      token: { rootKeyId: 1, blocks, revocationIds, sealed, ...(request && { authorised }) },
-    }
-  }
-}
-
-const permits = (block: BlockClaims, request: RequestFacts): boolean =>
-  request.amount <= block.ceiling &&
-  request.currency === block.currency &&
-  block.payees.includes(request.payee) &&
-  request.nowSeconds < block.expiresAtSeconds &&
-  (block.quote === undefined || block.quote === request.quote)
-
-/** Keys that derive from the node, each worked out once. */
-export function holderKeys(): HolderKeys {
-  const keys = new Map<string, { privateKey: KeyObject; publicKey: string }>()
-  const of = (node: string) => {
-    const known = keys.get(node)
-    if (known !== undefined) return known
-    const privateKey = keyFor(node)
-    const made = { privateKey, publicKey: rawPublicKey(privateKey) }
-    keys.set(node, made)
-    return made
-  }
-  return { privateKey: (node) => of(node).privateKey, publicKey: (node) => of(node).publicKey }
-}
 
 const SHOP_KEYS = new Map(
   SHOPS.map((id) => {
@@ -126,7 +46,7 @@ export function quoteOf(
     amount: total,
     currency: 'INR',
   }
-  return signJws({ typ: 'quote+jwt', key, kid: 'k1', claims })
+  return signJws({ typ: 'quote+jwt', key, kid: 'k1', claims }, QUICK)
 }
 
 export function shopsOf(world: World, process: Process): Merchants {
@@ -228,63 +148,3 @@ export const monitorOf = (world: World, process: Process): Monitor => ({
     })
   },
 })
-
-/** A request with a fresh proof, as a holder's client would send it. */
-export function requestOf(
-  world: World,
-  { token, key, holder }: { token: string; key: KeyObject; holder: string },
-  path: string,
-  body: unknown,
-): RawRequest {
-  const iat = Math.floor(world.wallMs() / 1000)
-  const claims = {
-    htm: 'POST',
-    htu: URL + path,
-    iat,
-    jti: `proof-${world.fresh().padStart(18, '0')}`,
-    ath: sha256(token),
-  }
-  const proof = signJws({
-    typ: 'dpop+jwt',
-    key,
-    jwk: { kty: 'OKP', crv: 'Ed25519', x: holder },
-    claims,
-  })
-  return {
-    method: 'POST',
-    path,
-    query: '',
-    headers: [
-      ['Authorization', `DPoP ${token}`],
-      ['DPoP', proof],
-      ['Content-Type', 'application/json'],
-    ],
-    body: Buffer.from(JSON.stringify(body)),
-  }
-}
-
-/** The funnel's own door: the gateway of the same process, through the same checks as everybody. */
-export function doorOf(world: World, process: Process): FunnelDeps['connect'] {
-  return ({ token, holder: key }) => {
-    const caller = { token, key, holder: rawPublicKey(key) }
-    const send = (path: string, body: unknown) => requestOf(world, caller, path, body)
-    return {
-      search: async (body) =>
-        bodyOf(await process.parts.gateway.search(send('/search', body)), [200]) as never,
-      quote: async (body) =>
-        bodyOf(await process.parts.gateway.quote(send('/quotes', body)), [200]) as never,
-      pay: async (quote) => {
-        world.counts.attempts += 1
-        const answer = await process.parts.gateway.pay(send('/payments', { quote }))
-        world.answered(answer)
-        return bodyOf(answer, [200, 202, 403, 409]) as PaymentAnswer
-      },
-    }
-  }
-}
-
-function bodyOf({ status, type, body }: Answer, statuses: readonly number[]): unknown {
-  if (type === 'application/json' && statuses.includes(status)) return body
-  const { code, advice } = body as { code: string; advice?: 'retry' }
-  throw new ClientError('refused', { status, code, advice })
-}

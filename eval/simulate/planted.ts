@@ -1,7 +1,10 @@
 /** Faults put in on purpose, each in a wrapper around a port or a rule, so that the simulation shows that it would see them. */
+import type { CheckpointFile } from '../../runtime/audit/checkpoint-file.ts'
+import type { NodeId } from '../../runtime/core/ids.ts'
 import type { Ledger } from '../../runtime/core/ledger.ts'
-import { minor } from '../../runtime/core/money.ts'
+import { type Minor, minor } from '../../runtime/core/money.ts'
 import type { Rail } from '../../runtime/core/rail.ts'
+import type { PaymentRecord } from '../../runtime/core/records.ts'
 import { type Clock, nowSeconds } from '../../runtime/core/time.ts'
 import type { Gateway } from '../../runtime/gateway/gateway.ts'
 import type { Draft, Key, Steps } from '../../runtime/ledger/draft.ts'
@@ -12,6 +15,7 @@ export interface Planted {
   readonly transitions?: Transitions
   readonly store?: (store: Ledger, world: World) => Ledger
   readonly rail?: (rail: Rail, world: World) => Rail
+  readonly checkpoints?: (file: CheckpointFile) => CheckpointFile
   readonly sweep?: (store: Ledger, gateway: Gateway, clock: Clock) => Promise<unknown>
 }
 
@@ -45,6 +49,18 @@ const forgets =
   (draft) => ({
     get: (of: Key) => (of.doc === kind ? undefined : draft.get(of)),
   })
+
+/** The rules over a payment's record that is read as `change` makes it. */
+const misreads = (
+  name: 'resolve' | 'regain' | 'lease',
+  change: (payment: PaymentRecord) => { readonly [field in keyof PaymentRecord]?: unknown },
+): Planted =>
+  lying([name], (draft) => ({
+    get: (of: Key<'payment'>) => {
+      const found = draft.get(of)
+      return found === undefined || of.doc !== 'payment' ? found : { ...found, ...change(found) }
+    },
+  }))
 
 /** A store whose snapshots leave this out. */
 const notTold =
@@ -163,6 +179,50 @@ export const PLANTED: { readonly [name: string]: Planted } = {
   'a settlement is not written to the log': lying(['settle'], (draft) => ({
     append: (node: never) => draft.need({ doc: 'account', id: [node] }).head,
   })),
+  'what came back is put to use at once': lying(['reverse'], (draft) => ({
+    move: (node: NodeId, change: { readonly reversed: Minor }) => {
+      const { available, spent, reversed } = draft.need({ doc: 'account', id: [node] } as const)
+      const amount = change.reversed - reversed
+      return draft.move(node, {
+        available: minor(available + amount),
+        spent: minor(spent - amount),
+      })
+    },
+  })),
+  'what came back is put to use twice': misreads('regain', () => ({ regained: undefined })),
+  'what came back is put to use in a run that has ended': lying(['regain'], (draft) => ({
+    standing: (node: NodeId) => ({ ...draft.standing(node), state: 'live' }),
+    need: (of: Key) => {
+      const found = draft.need(of)
+      return of.doc === 'run' && typeof found === 'object' ? { ...found, state: 'running' } : found
+    },
+  })),
+  'a reversal is noted each time that the rail tells of it': lying(['reverse'], (draft) => ({
+    get: (of: Key<'payment'>) => {
+      const found = draft.get(of)
+      return found && { ...found, reversals: [] }
+    },
+  })),
+  'one operator is enough to end a payment': misreads('resolve', ({ resolution }) => ({
+    resolution: resolution && { ...resolution, by: 'nobody' },
+  })),
+  'a payment is leased to whoever asks': misreads('lease', () => ({ lease: undefined })),
+  'an alarm is raised at every round': {
+    store: (store) => ({
+      ...store,
+      payments: async (query) =>
+        (await store.payments(query)).map(({ overdue: _raised, ...payment }) => payment),
+    }),
+    ...lying(['markOverdue'], (draft) => ({
+      get: (of: Key<'payment'>) => {
+        const { overdue: _raised, ...payment } = draft.need(of)
+        return payment
+      },
+    })),
+  },
+  'a start does not look at the checkpoint': {
+    checkpoints: (file) => ({ ...file, last: async () => undefined }),
+  },
   'an unfinished close gives nothing back': lying(['close', 'release', 'settle'], (draft) => ({
     standing: (node: never) => {
       const found = draft.standing(node)

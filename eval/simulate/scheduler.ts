@@ -41,12 +41,16 @@ interface Task {
 const isBefore = (a: Task, b: Task): boolean =>
   a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order)
 
+/** Tasks of one turn of the event loop. */
+const AT_ONCE = 50
+
 export class Scheduler {
   nowMs: number
   readonly #heap: Task[] = []
   readonly #digest = createHash('sha256')
   readonly #keep: number
   #made = 0
+  #unread = ''
   readonly #lines: string[] = []
 
   constructor(startMs: number, keepLines: number) {
@@ -65,20 +69,39 @@ export class Scheduler {
   }
 
   /** Until `isOver`, or nothing is left, or virtual time is up. Between two tasks every microtask has run. */
-  async run(isOver: () => boolean, untilMs: number): Promise<void> {
-    while (!isOver()) {
+  run(isOver: () => boolean, untilMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      let isDone = false
+      const step = () => {
+        if (isDone) return
+        const task = isOver() ? undefined : this.#next(untilMs)
+        if (task === undefined) {
+          isDone = true
+          resolve()
+          return
+        }
+        this.nowMs = task.atMs
+        task.act()
+        setImmediate(step)
+      }
+      // Microtasks run between two immediates, and a turn of the event loop runs all that are waiting.
+      for (let i = 0; i < AT_ONCE; i += 1) setImmediate(step)
+    })
+  }
+
+  #next(untilMs: number): Task | undefined {
+    for (;;) {
+      // What is due later stays for whoever runs on from here.
+      if ((this.#heap[0]?.atMs ?? Infinity) > untilMs) return undefined
       const task = this.#pop()
-      if (task === undefined || task.atMs > untilMs) return
-      if (task.isOff) continue
-      this.nowMs = task.atMs
-      task.act()
-      await new Promise<void>((resolve) => setImmediate(resolve))
+      if (task?.isOff !== true) return task
     }
   }
 
   trace(line: string): void {
     const text = `${this.nowMs} ${line}`
-    this.#digest.update(`${text}\n`)
+    this.#unread += `${text}\n`
+    if (this.#unread.length > 4_096) this.#digestUnread()
     this.#lines.push(text)
     if (this.#lines.length > this.#keep * 2) this.#lines.splice(0, this.#keep)
   }
@@ -88,7 +111,13 @@ export class Scheduler {
   }
 
   digest(): string {
+    this.#digestUnread()
     return this.#digest.copy().digest('hex').slice(0, 32)
+  }
+
+  #digestUnread(): void {
+    this.#digest.update(this.#unread)
+    this.#unread = ''
   }
 
   #push(task: Task): void {

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { complain, UsageError, wholeNumber } from '../usage.ts'
 import { PLANTED } from './planted.ts'
 import { runSeed, type SeedResult } from './seed.ts'
+import { COUNTED, type Counted } from './world.ts'
 
 export interface Io {
   /** The result, for whoever asked. */
@@ -66,33 +67,21 @@ function seedText(
   return lines.map((line) => `${line}\n`).join('')
 }
 
+/** `lostReplies` as people write it. */
+const wordsOf = (name: string): string => name.replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`)
+
 /** Lives through the seeds that are asked for; whether nothing went wrong. */
 async function live(values: Values, { out, err }: Io): Promise<boolean> {
   const planted = plantedBy(values.planted)
   const from = wholeNumber(values.seed ?? values.from, values.seed === undefined ? 'from' : 'seed')
   const seeds = values.seed === undefined ? wholeNumber(values.seeds, 'seeds') : 1
-  const sum = {
-    seeds,
-    payments: 0,
-    attempts: 0,
-    crashes: 0,
-    lostRequests: 0,
-    lostReplies: 0,
-    duplicates: 0,
-    clockJumps: 0,
-  }
+  const sum = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<Counted, number>
   const failed: SeedResult[] = []
   const startedMs = performance.now()
   for (let seed = from; seed < from + seeds; seed += 1) {
     const result = await runSeed(seed, planted, values.trace ? 400 : 40)
     const { counts, violation } = result
-    sum.payments += counts.payments
-    sum.attempts += counts.attempts
-    sum.crashes += counts.crashes
-    sum.lostRequests += counts.lostRequests
-    sum.lostReplies += counts.lostReplies
-    sum.duplicates += counts.duplicates
-    sum.clockJumps += counts.jumps
+    for (const name of COUNTED) sum[name] += counts[name]
     if (violation !== undefined) failed.push(result)
     if (!values.json) out(seedText(result, values))
     const done = seed - from + 1
@@ -104,11 +93,10 @@ async function live(values: Values, { out, err }: Io): Promise<boolean> {
     .slice(0, 5)
     .map(({ seed, violation, digest }) => ({ seed, violation, digest }))
   if (values.json) {
-    out(`${JSON.stringify({ ...sum, violations: failed.length, perSecond, first })}\n`)
+    out(`${JSON.stringify({ seeds, ...sum, violations: failed.length, perSecond, first })}\n`)
   } else {
-    out(
-      `${seeds} seeds, ${sum.payments} payments (${sum.attempts} attempts), ${perSecond} a second; ${sum.crashes} crashes, ${sum.lostRequests} lost requests, ${sum.lostReplies} lost replies, ${sum.duplicates} duplicates: ${failed.length} violations\n`,
-    )
+    out(`${seeds} seeds, ${perSecond} payments a second: ${failed.length} violations\n`)
+    out(`${COUNTED.map((name) => `${wordsOf(name)} ${sum[name]}`).join(', ')}\n`)
   }
   return failed.length === 0
 }
