@@ -155,7 +155,11 @@ async function payer(world: World, { caller, quote }: Leaf): Promise<void> {
     if (answer === undefined) continue
     world.answered(answer)
     if (isEnd(answer)) return
-    if (answer.status === 403 && world.random.chance(0.7)) return
+    // Most do what they are told, and some go on asking.
+    if (adviceOf(answer) === 'stop' || adviceOf(answer) === 'requote') {
+      if (world.random.chance(0.9)) return
+    } else if (answer.status === 403 && world.random.chance(0.5)) return
+    if (answer.status === 409) await world.pause(2_000)
   }
 }
 
@@ -163,6 +167,8 @@ const isEnd = ({ status, body }: Answer): boolean => {
   const { state, verdict } = body as { state?: string; verdict?: string }
   return status === 200 && (state === 'settled' || state === 'released') && verdict === 'allow'
 }
+
+const adviceOf = ({ body }: Answer) => (body as { reason?: { advice?: string } }).reason?.advice
 
 /** A request with a fresh proof, as a holder's client would send it. */
 function requestOf(world: World, { token, key }: Caller, path: string, body: unknown): RawRequest {

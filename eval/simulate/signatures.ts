@@ -17,8 +17,9 @@ export function nameOf(key: VerifyingKey): string {
   return name
 }
 
+/** As long as a real one: a digest of 32 bytes, in hexadecimal. */
 const signatureOf = (data: Uint8Array, key: VerifyingKey): Buffer =>
-  hash('sha512', Buffer.concat([Buffer.from(nameOf(key), 'base64url'), data]), 'buffer')
+  Buffer.from(hash('sha256', `${nameOf(key)} ${Buffer.from(data).toString('latin1')}`), 'latin1')
 
 export const QUICK: Signatures = {
   sign: signatureOf,

@@ -297,8 +297,8 @@ export function parseEvent(body: string): LedgerEvent {
 
 const withBalances = z.looseObject({ balances: balancesSchema })
 
-/** Only what a stored body of a node says of its account; for whoever knows by its hash that it is one of ours. */
-export const balancesIn = (body: string): Balances => withBalances.parse(parseJson(body)).balances
+/** Only what a stored body says of its node's account, for whoever knows by its hash that it is one of ours. */
+export const balancesIn = (body: string): Balances => withBalances.parse(JSON.parse(body)).balances
 
 function readShape(event: unknown): LedgerEvent {
   const envelope = envelopeSchema.parse(event)

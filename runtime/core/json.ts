@@ -180,7 +180,11 @@ export function canonicalJson(value: unknown): string {
   throw new TypeError(`not JSON: ${typeof value}`)
 }
 
+/** What JSON writes as it is: printable ASCII but for the quote and the backslash. */
+const PLAIN_TEXT = /^[ !#-[\]-~]*$/
+
 function canonicalText(text: string): string {
+  if (PLAIN_TEXT.test(text)) return `"${text}"`
   if (!text.isWellFormed()) throw new TypeError('lone surrogate')
   return JSON.stringify(text)
 }
