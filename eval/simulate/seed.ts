@@ -1,4 +1,13 @@
-/** One seed: a world is started, troubled for a while, left in peace, and then judged. */
+/**
+ * One seed: a world is started, troubled for a while, left in peace, and then judged. Where to find what:
+ *
+ * - `scheduler` is time and chance; `world` is what outlives a process, `process` the real gateway composed over ports.
+ * - behind the ports: `store` (with the file of checkpoints), `rail`, `tokens`, `signatures`, and in `fakes` the shops,
+ *   agents and the monitor.
+ * - from outside: `people` with keys of their own, and `operators`.
+ * - the judges: `reference` is the ledger in its shortest form, `claims` what must hold at each step, `books` what must
+ *   hold at the end; `planted` has the faults that they ought to find.
+ */
 import { closeBooks, isAtRest, unrest } from './books.ts'
 import { operate, tidyUp } from './operators.ts'
 import { funnelRun, outsidePlanner } from './people.ts'
