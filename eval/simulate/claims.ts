@@ -143,6 +143,14 @@ export class Claims {
       case 'close':
         reference.close(reference.place(done.input.node))
         return
+      case 'refund':
+      case 'refunded':
+      case 'refundFailed':
+      case 'refundUnknown':
+      case 'eraseParts':
+      case 'erase':
+        this.#fail('money was refunded or a run erased, and nobody does that here')
+        return
       case 'saveStep':
       case 'finishRun':
         return

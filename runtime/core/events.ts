@@ -295,10 +295,14 @@ export function parseEvent(body: string): LedgerEvent {
   return readShape(json)
 }
 
-const withBalances = z.looseObject({ balances: balancesSchema })
+const place = z.looseObject({
+  stream: z.string(),
+  seq: count,
+  balances: balancesSchema.optional(),
+})
 
-/** Only what a stored body says of its node's account, for whoever knows by its hash that it is one of ours. */
-export const balancesIn = (body: string): Balances => withBalances.parse(JSON.parse(body)).balances
+/** Only where a stored body stands and what it leaves, for whoever knows by its hash that it is one of ours. */
+export const placeIn = (body: string) => place.parse(JSON.parse(body))
 
 function readShape(event: unknown): LedgerEvent {
   const envelope = envelopeSchema.parse(event)

@@ -3,7 +3,7 @@
  * that differs from its own log gives nothing out, and the event that would make it look recorded is never written.
  */
 import { Fault } from '../core/errors.ts'
-import { type Balances, eventHash, type LedgerEvent, parseEvent } from '../core/events.ts'
+import { type Balances, eventHash, placeIn } from '../core/events.ts'
 import type { NodeId, RunId } from '../core/ids.ts'
 import { ZERO } from '../core/money.ts'
 import type { Account, EventRecord, Head, StreamId } from '../core/records.ts'
@@ -42,13 +42,9 @@ export function corrupt(stream: StreamId, run?: RunId): Fault {
   })
 }
 
-function eventAt(
-  stream: StreamId,
-  head: Head,
-  last: EventRecord | undefined,
-): LedgerEvent | undefined {
+function eventAt(stream: StreamId, head: Head, last: EventRecord | undefined) {
   const isHead = last?.seq === head.seq && last.hash === head.hash
   if (last === undefined || !isHead || eventHash(last.body) !== last.hash) return undefined
-  const event = parseEvent(last.body)
+  const event = placeIn(last.body)
   return event.stream === stream && event.seq === head.seq ? event : undefined
 }
