@@ -197,7 +197,7 @@ export interface Refuse {
   readonly proof: ProofUse
   /** Of what was refused; absent where the request never named a payment. */
   readonly payment?: PaymentId
-  /** Opened when the verdict is `hold`; an open one of the same id is kept. */
+  /** Opened when the verdict is `hold`; an open one of the same id is kept, a refused one is `stale`. */
   readonly hold?: HoldRecord
   readonly now: Seconds
 }
@@ -281,7 +281,6 @@ export interface Commands {
   refunded: { input: RefundMade; result: Result<{ payment: PaymentRecord }> }
   refundFailed: { input: RefundEnd; result: Result<{ payment: PaymentRecord }> }
   refundUnknown: { input: RefundEnd; result: Result<{ payment: PaymentRecord }> }
-  /** `stale` where a person has refused this very hold, and `hold_limit` where too many are open: nothing is recorded. */
   refuse: { input: Refuse; result: Result<{ hold?: HoldRecord }> }
   decideHold: { input: DecideHold; result: Result<{ hold: HoldRecord }> }
   setStanding: {
