@@ -33,7 +33,7 @@ import type {
 import type { Seconds } from '../core/time.ts'
 import { assertIntact, corrupt, isGatewayIntact } from './intact.ts'
 
-/** The nine cells of a node's last attempt. */
+/** The nine cells of a node's last attempt, from its first refusal on; until then its payment has them. */
 export interface Attempt {
   readonly checks: readonly CheckResult[]
   readonly code?: DenialCode

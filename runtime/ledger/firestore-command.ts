@@ -22,7 +22,7 @@ import {
 } from './firestore-documents.ts'
 import { Loader } from './firestore-loader.ts'
 import { proofsKeptSince } from './rules.ts'
-import { TRANSITIONS } from './transitions.ts'
+import type { Transitions } from './transitions.ts'
 
 /** What an attempt would have answered, and where its mark is if it happened. */
 interface Attempted<R> {
@@ -41,11 +41,12 @@ export interface CommandContext {
   readonly db: Firestore
   readonly place: Place
   readonly organisation: OrganisationId
+  readonly transitions: Transitions
 }
 
 /** A command that may be tried again until one attempt has an answer; every call of what is returned is one attempt. */
 export function commandOf<K extends CommandName>(
-  { db, place, organisation }: CommandContext,
+  { db, place, organisation, transitions }: CommandContext,
   name: K,
   input: Commands[K]['input'],
 ): () => Promise<Done<Commands[K]['result']>> {
@@ -55,7 +56,7 @@ export function commandOf<K extends CommandName>(
     if (before !== undefined) return { done: before }
     const draft = new Draft(organisation, input.now)
     const loader = new Loader(transaction, place)
-    const decided = await decide(TRANSITIONS[name](input, draft), draft, loader)
+    const decided = await decide(transitions[name](input, draft), draft, loader)
     if ('failure' in decided) return decided
     const { result } = decided
     if (!result.ok || !draft.isDirty) return { done: { result, runs: [] } }

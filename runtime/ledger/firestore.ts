@@ -33,6 +33,7 @@ import {
   type ReadResult,
   readFrom,
 } from './reads.ts'
+import { TRANSITIONS, type Transitions } from './transitions.ts'
 
 export interface FirestoreLedgerOptions extends FirestoreAddress {
   readonly organisation: OrganisationId
@@ -40,6 +41,8 @@ export interface FirestoreLedgerOptions extends FirestoreAddress {
   readonly deadlineMs?: number
   /** How often events of other instances are looked for; 1 s by default. */
   readonly pollMs?: number
+  /** The rules, where they are not the product's: what others would cost is measured so. */
+  readonly transitions?: Transitions
 }
 
 /** Longer than a commit that waits for others takes, shorter than a caller waits for an answer. */
@@ -85,6 +88,7 @@ class Store {
   readonly #place: Place
   readonly #organisation: OrganisationId
   readonly #deadlineMs: number
+  readonly #transitions: Transitions
   readonly #gather: Gather
   readonly #lanes = createLanes()
   readonly #listeners = feedListeners()
@@ -99,6 +103,7 @@ class Store {
     this.#place = place
     this.#organisation = organisation
     this.#deadlineMs = deadlineMs
+    this.#transitions = options.transitions ?? TRANSITIONS
     this.#gather = gatherFrom(connection.db, place)
     const { tell } = this.#listeners
     this.#sequencer = new Sequencer({ connection, place, tell, deadlineMs, pollMs })
@@ -119,7 +124,8 @@ class Store {
     input: Commands[K]['input'],
   ): Promise<Commands[K]['result']> {
     const { db } = this.#connection
-    const context = { db, place: this.#place, organisation: this.#organisation }
+    const [place, organisation] = [this.#place, this.#organisation]
+    const context = { db, place, organisation, transitions: this.#transitions }
     const attempt = commandOf(context, name, input)
     const deadline = deadlineIn(this.#deadlineMs)
     const { result, runs } = await this.#lanes.run(lanesOf(name, input), () =>

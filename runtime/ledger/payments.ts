@@ -31,6 +31,7 @@ export function* reserve(input: Reserve, draft: Draft): Steps<Commands['reserve'
     keys.run(payment.run),
     keys.node(leaf),
     keys.account(leaf),
+    keys.attempt(leaf),
     ...pathKeys(path),
     keys.claim(payment.merchant, payment.quoteJti),
     ...proofKeys(proof, now),
@@ -51,7 +52,7 @@ export function* reserve(input: Reserve, draft: Draft): Steps<Commands['reserve'
   if (refusal) return refusal
   const reserved = isInFlight ? { ...existing, checks: payment.checks } : payment
   draft.put(keys.payment(id), reserved)
-  draft.put(keys.attempt(leaf), { checks: payment.checks })
+  noteAttempt(draft, reserved)
   const final = input.submit ? recordSubmit(draft, reserved, path, input.submit) : reserved
   return { ok: true, payment: final, account: draft.need(keys.account(leaf)) }
 }
@@ -210,7 +211,13 @@ export function* submit(input: Submit, draft: Draft): Steps<Commands['submit']['
   const { path, nonce, checks } = input
   const leaf = path.at(-1)
   if (leaf === undefined) return refused('conflict')
-  yield [keys.payment(input.payment), keys.node(leaf), keys.account(leaf), ...pathKeys(path)]
+  yield [
+    keys.payment(input.payment),
+    keys.node(leaf),
+    keys.account(leaf),
+    keys.attempt(leaf),
+    ...pathKeys(path),
+  ]
   const payment = draft.get(keys.payment(input.payment))
   if (payment === undefined) return refused('not_found')
   if (payment.nonce === nonce) return { ok: true, payment }
@@ -222,6 +229,12 @@ export function* submit(input: Submit, draft: Draft): Steps<Commands['submit']['
   if (refusal) return refusal
   yield [keys.run(payment.run)]
   assertNotHalted(draft, payment.run)
-  draft.put(keys.attempt(leaf), { checks })
-  return { ok: true, payment: recordSubmit(draft, { ...payment, checks }, path, input) }
+  const judged = { ...payment, checks }
+  noteAttempt(draft, judged)
+  return { ok: true, payment: recordSubmit(draft, judged, path, input) }
+}
+
+/** A payment says itself how it was judged: a record beside it is changed only where a refusal has left one. */
+function noteAttempt(draft: Draft, { node, checks }: PaymentRecord): void {
+  if (draft.get(keys.attempt(node)) !== undefined) draft.put(keys.attempt(node), { checks })
 }

@@ -133,12 +133,13 @@ function stateOf(rows: Rows, id: NodeId): NodeState | undefined {
   if (!node || !account) return undefined
   const payment = node.kind === 'leaf' ? rows.latestPayment(id) : undefined
   const attempt = rows.load(keys.attempt(id))
+  const lastChecks = attempt?.checks ?? payment?.checks
   return {
     node,
     account,
     standing: standingOf(rows, id),
     ...(payment ? { payment } : {}),
-    ...(attempt ? { lastChecks: attempt.checks } : {}),
+    ...(lastChecks ? { lastChecks } : {}),
     ...(attempt?.code ? { lastCode: attempt.code } : {}),
   }
 }

@@ -253,6 +253,66 @@ CREATE INDEX payments_refunding ON payments (organisation, created_at, ordinal)
   WHERE json_extract(record, '$.refunding') = 1;
 `
 
+/**
+ * No event is added but right behind its own predecessor, so none has two successors, and the index that promised this
+ * once more was one more page to write for each event. Last attempts lie by node, without a second tree to find them by.
+ */
+const CHAINED_ONCE = `
+CREATE TABLE events_chained (
+  organisation TEXT NOT NULL,
+  stream TEXT NOT NULL,
+  seq INTEGER NOT NULL CHECK (seq >= 1),
+  prev TEXT NOT NULL CHECK (length(prev) = 43),
+  hash TEXT NOT NULL CHECK (length(hash) = 43),
+  body TEXT NOT NULL CHECK (json_valid(body)),
+  PRIMARY KEY (organisation, stream, seq)
+) STRICT;
+INSERT INTO events_chained SELECT organisation, stream, seq, prev, hash, body FROM events
+  ORDER BY rowid;
+DROP TABLE events;
+ALTER TABLE events_chained RENAME TO events;
+CREATE TRIGGER events_continue BEFORE INSERT ON events
+WHEN EXISTS (SELECT 1 FROM events WHERE rowid = NEW.rowid) OR EXISTS (
+    SELECT 1 FROM events
+    WHERE organisation = NEW.organisation AND stream = NEW.stream AND seq = NEW.seq
+  ) OR (NEW.seq > 1 AND NOT EXISTS (
+    SELECT 1 FROM events
+    WHERE organisation = NEW.organisation AND stream = NEW.stream AND seq = NEW.seq - 1
+      AND hash = NEW.prev
+  )) BEGIN
+  SELECT RAISE(ABORT, 'an event must continue its stream, and none is ever replaced');
+END;
+CREATE TRIGGER events_unchanged BEFORE UPDATE ON events BEGIN
+  SELECT RAISE(ABORT, 'an event is never changed');
+END;
+CREATE TRIGGER events_kept BEFORE DELETE ON events BEGIN
+  SELECT RAISE(ABORT, 'an event is never deleted');
+END;
+
+DROP TRIGGER feed_continues;
+CREATE TRIGGER feed_continues BEFORE INSERT ON feed
+WHEN EXISTS (
+    SELECT 1 FROM feed
+    WHERE organisation = NEW.organisation AND run = NEW.run AND position = NEW.position
+  ) OR (NEW.position > 1 AND NOT EXISTS (
+    SELECT 1 FROM feed
+    WHERE organisation = NEW.organisation AND run = NEW.run AND position = NEW.position - 1
+  )) BEGIN
+  SELECT RAISE(ABORT, 'a feed entry must take the next position');
+END;
+
+CREATE TABLE attempts_by_node (
+  organisation TEXT NOT NULL,
+  node TEXT NOT NULL,
+  record TEXT NOT NULL CHECK (json_valid(record)),
+  PRIMARY KEY (organisation, node)
+) STRICT, WITHOUT ROWID;
+INSERT INTO attempts_by_node SELECT organisation, node, record FROM attempts
+  ORDER BY organisation, node;
+DROP TABLE attempts;
+ALTER TABLE attempts_by_node RENAME TO attempts;
+`
+
 /** What makes version n of the tables from version n - 1, in order. A step that was once released never changes. */
 const STEPS: readonly string[] = [
   FIRST,
@@ -260,14 +320,21 @@ const STEPS: readonly string[] = [
   EVENTS_IN_THEIR_PLACE,
   REVERSED,
   REFUNDING,
+  CHAINED_ONCE,
 ]
 
 /** Written to `user_version`; a file with a higher one was made by a newer program. */
 export const SCHEMA_VERSION = STEPS.length
 
-/** What brings a file of that version, 0 for an empty one, up to this program's: all of it or nothing. */
-export const migrationFrom = (version: number): string => `BEGIN IMMEDIATE;
-  ${STEPS.slice(version).join('')}
+/**
+ * What brings a file of that version, 0 for an empty one, up to this program's or to an earlier one: all of it or
+ * nothing. A table that others refer to can only be made anew while nobody looks at the references.
+ */
+export const migrationFrom = (version: number, to = SCHEMA_VERSION): string => `
+  PRAGMA foreign_keys = OFF;
+  BEGIN IMMEDIATE;
+  ${STEPS.slice(version, to).join('')}
   PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${SCHEMA_VERSION};
-  COMMIT;`
+  PRAGMA user_version = ${to};
+  COMMIT;
+  PRAGMA foreign_keys = ON;`

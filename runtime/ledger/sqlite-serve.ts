@@ -2,8 +2,10 @@
  * The embedded store at work: the only writer of its file, asked through a message port.
  *
  * Commands that arrive while one commit is being written are decided one after another in the next one (group
- * commit): each sees what those before it changed, a refusal or a fault of one undoes only its own writes, and all
- * are answered after COMMIT has returned. Reads are answered between two transactions, so they see no half of one.
+ * commit): each sees what those before it changed, a refusal writes nothing, and all are answered after COMMIT has
+ * returned. Where one fails while it is being written, the whole commit is undone and each is tried again in one of
+ * its own: that costs only those who are rare, where a savepoint for each had SQLite copy every page that any of
+ * them touched. Reads are answered between two transactions, so they see no half of one.
  */
 import type { MessagePort } from 'node:worker_threads'
 import type { RunId } from '../core/ids.ts'
@@ -19,10 +21,10 @@ import {
   type WorkerOptions,
 } from './sqlite-protocol.ts'
 import { SqliteRows } from './sqlite-rows.ts'
-import { decide } from './transitions.ts'
+import { type Decision, decide } from './transitions.ts'
 
 /** Commands of one commit: measured, more gain little and the last would wait for the first. */
-const BATCH = 32
+const BATCH = 64
 
 type Execute = Extract<Numbered, { kind: 'execute' }>
 
@@ -59,36 +61,39 @@ class Store {
 
   #commit(commands: readonly Execute[], grown: Map<RunId, number>): Map<number, Outcome> {
     const outcomes = new Map<number, Outcome>()
+    const grew = new Map<RunId, number>()
     try {
       this.#db.run('BEGIN IMMEDIATE')
-      for (const command of commands) outcomes.set(command.id, this.#attempt(command, grown))
+      for (const command of commands) outcomes.set(command.id, this.#attempt(command, grew))
       this.#db.run('COMMIT')
+      for (const [run, position] of grew) grown.set(run, position)
       return outcomes
     } catch (error) {
       this.#rollback()
-      grown.clear()
+      // Whichever it was that failed half written, all are undone, and each is now on its own.
+      if (commands.length > 1) {
+        return new Map(commands.flatMap((command) => [...this.#commit([command], grown)]))
+      }
       const failure = failureOf(asFault(error))
       return new Map(commands.map(({ id }) => [id, { failure }]))
     }
   }
 
-  /** One command inside the batch's transaction; throws only if that transaction itself is lost. */
+  /** One command inside the batch's transaction; throws only once it may have written. */
   #attempt({ name, input }: Execute, grown: Map<RunId, number>): Outcome {
-    this.#db.run('SAVEPOINT command')
+    const { organisation } = this.#options
+    const { load } = this.#rows
+    let decision: Decision<CommandName>
     try {
-      const { organisation } = this.#options
-      const { load } = this.#rows
-      const { result, draft } = decide<CommandName>(name, input, { organisation, load })
-      for (const [run, position] of draft ? this.#rows.apply(draft) : []) grown.set(run, position)
-      this.#db.run('RELEASE command')
-      return { value: result }
+      decision = decide<CommandName>(name, input, { organisation, load })
     } catch (error) {
       // A full disk may end the transaction by itself: then nothing of the batch has happened.
       if (!this.#db.isTransaction) throw error
-      this.#db.run('ROLLBACK TO command')
-      this.#db.run('RELEASE command')
       return { failure: failureOf(asFault(error)) }
     }
+    const { result, draft } = decision
+    for (const [run, position] of draft ? this.#rows.apply(draft) : []) grown.set(run, position)
+    return { value: result }
   }
 
   /** An erasure is answered once no old page holds it any more; sent again, this is done again. */
@@ -157,9 +162,10 @@ export function serve(port: MessagePort, options: WorkerOptions): void {
       if (batch.some(({ kind }) => kind === 'close')) return port.close()
     }
   }
-  port.on('message', (request: Numbered) => {
+  port.on('message', (requests: readonly Numbered[]) => {
     // What arrives in this turn of the loop is one batch: nobody waits for a timer.
-    if (queue.push(request) === 1) setImmediate(drain)
+    if (queue.length === 0) setImmediate(drain)
+    queue.push(...requests)
   })
   port.postMessage({ ready: true } satisfies Hello)
 }

@@ -10,6 +10,7 @@ import type { Ledger } from '../core/ledger.ts'
 import { feedListeners, ledgerOf } from './reads.ts'
 import {
   errorOf,
+  failureOf,
   type Hello,
   type Numbered,
   type Outcome,
@@ -32,7 +33,8 @@ export interface SqliteLedgerOptions {
 
 /** What is needed of the store's thread. */
 export interface Thread {
-  post(request: Numbered): void
+  /** Throws, and has posted nothing, where one of them cannot be passed between threads. */
+  post(requests: readonly Numbered[]): void
   /** A `Hello` first, then replies. */
   onMessage(listener: (message: Hello | Reply) => void): void
   /** Once, when nothing more will come; with what broke it, if something did. */
@@ -52,7 +54,7 @@ export function threadOf(worker: Worker): Thread {
     cause = error
   })
   return {
-    post: (request) => worker.postMessage(request),
+    post: (requests) => worker.postMessage(requests),
     onMessage: (listener) => void worker.on('message', listener),
     onEnd: (listener) => void worker.once('exit', () => listener(cause)),
   }
@@ -93,6 +95,8 @@ class Line {
   readonly #thread: Thread
   readonly #listeners = feedListeners()
   readonly #waiting = new Map<number, Waiting>()
+  /** Asked in this turn and not posted yet: whoever asks together is posted together. */
+  readonly #asking: Numbered[] = []
   readonly #ended: Promise<void>
   #asked = 0
   #broken: Fault | undefined
@@ -130,9 +134,27 @@ class Line {
       if (this.#closing) throw new Fault('store_unavailable', 'the ledger is closed')
       this.#asked += 1
       const id = this.#asked
-      this.#thread.post({ ...request, id })
       this.#waiting.set(id, { resolve: (value) => resolve(value as T), reject })
+      if (this.#asking.push({ ...request, id }) === 1) process.nextTick(() => this.#post())
     })
+  }
+
+  #post(): void {
+    const asking = this.#asking.splice(0)
+    if (this.#broken) return
+    try {
+      this.#thread.post(asking)
+    } catch {
+      for (const one of asking) this.#postAlone(one)
+    }
+  }
+
+  #postAlone(request: Numbered): void {
+    try {
+      this.#thread.post([request])
+    } catch (error) {
+      this.#settle(request.id, { failure: failureOf(error) })
+    }
   }
 
   /** Waits for everything asked before, then for the worker's end. */

@@ -11,7 +11,7 @@ export function withoutThread(options: WorkerOptions): Thread {
   const { port1, port2 } = new MessageChannel()
   serve(port2, options)
   return {
-    post: (request) => port1.postMessage(request),
+    post: (requests) => port1.postMessage(requests),
     onMessage: (listener) => void port1.on('message', listener),
     onEnd: (listener) => void port1.on('close', () => listener()),
   }

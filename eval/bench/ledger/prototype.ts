@@ -1,0 +1,67 @@
+/**
+ * A run of which many copies can be made: every id in it has the same eight characters, which stand nowhere else, so
+ * another run with the same story is the same text with other characters in their place.
+ */
+import type { Digest, NodeId, PaymentId, RunId } from '../../../runtime/core/ids.ts'
+import type { Ledger } from '../../../runtime/core/ledger.ts'
+import type { NodeRecord } from '../../../runtime/core/records.ts'
+import { closeSubtree } from '../../../runtime/ledger/closing.ts'
+import { accepted, aChild, aRun, aSplit, fixedClock, NOW } from '../../../tests/support/ledger.ts'
+import { PRICE, pay, paymentOf } from './payments.ts'
+
+export const TAG = 'PROTOTYP'
+
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
+/** What stands in a copy where the prototype has its tag: another for each number below 62⁴, spread over all texts. */
+export function tagOf(copy: number): string {
+  const mixed = (copy * 7_368_787) % DIGITS.length ** 4
+  let [text, left] = ['', mixed]
+  for (let i = 0; i < 4; i += 1) {
+    text += DIGITS[left % DIGITS.length]
+    left = Math.floor(left / DIGITS.length)
+  }
+  return `${text}copy`
+}
+
+const inPlace = (id: string): string =>
+  id.replace(/^([a-z]+_)?.{8}/, (_whole, prefix: string | undefined) => `${prefix ?? ''}${TAG}`)
+
+/** One run with so many leaves, each of which has paid; closed, root last, if that is wanted. */
+export async function writePrototype(
+  ledger: Ledger,
+  { leaves, isClosed }: { readonly leaves: number; readonly isClosed: boolean },
+): Promise<RunId> {
+  const made = aRun({ jti: `mandate-${TAG}`, ceiling: PRICE * leaves })
+  const [run, root] = [inPlace(made.run.id) as RunId, inPlace(made.root.id) as NodeId]
+  const planner: NodeRecord = { ...made.root, id: root, run, path: [root] }
+  accepted(
+    await ledger.execute('createRun', {
+      run: { ...made.run, id: run, root },
+      root: planner,
+      token: `token of ${root}`,
+      nodes: leaves,
+      now: NOW,
+    }),
+  )
+  for (let i = 0; i < leaves; i += 1) {
+    const leaf = leafOf(planner, `leaf ${i}`)
+    accepted(await ledger.execute('split', aSplit(leaf, { fanOut: leaves })))
+    const { reserveAndSubmit, settle, ...rest } = paymentOf(leaf)
+    const id = inPlace(settle.payment) as PaymentId
+    await pay(ledger, {
+      ...rest,
+      reserveAndSubmit: { ...reserveAndSubmit, payment: { ...reserveAndSubmit.payment, id } },
+      settle: { ...settle, payment: id },
+    })
+  }
+  if (isClosed) accepted(await closeSubtree(ledger, root, 'bench', fixedClock))
+  return run
+}
+
+function leafOf(parent: NodeRecord, step: string): NodeRecord {
+  const leaf = aChild(parent, step, { ceiling: PRICE })
+  const id = inPlace(leaf.id) as NodeId
+  const quote: Digest = inPlace(leaf.quote ?? '')
+  return { ...leaf, id, path: [...parent.path, id], quote }
+}
