@@ -2,7 +2,7 @@
  * Verifies an exported log, alone: this file imports nothing but Node, so that an auditor can read all of it and run it
  * where none of our code is:
  *
- *   node verify.ts export.ndjson [--run RUN] [--seal FILE]... [--receipt FILE]... [--checkpoint FILE]... [--jwks FILE]
+ *   node verify.ts export.ndjson [--run RUN] [--seal FILE]... [--receipt FILE]... [--checkpoint FILE]... [--jwks FILE] [--links]
  *
  * A line is `{"hash":…,"body":"<text>"}`, `hash` the SHA-256 (base64url) of the text. Each node of the delegation tree
  * has a stream of its own, chained by `prev`; a child's first event is chained to the event of its parent that split
@@ -15,14 +15,21 @@
  * Of personal data the log has salted digests. A line `{"side":{of, what, salt, value}}` gives a clear value, which is held
  * against its digest: SHA-256 over the salt, a line end and the value; of a mandate over its text alone. Where no line
  * gives it, the value is erased if the log says so of its run, and otherwise it is only not there.
+ *
+ * With `--links` only bytes are judged: every text has its hash, every chain is whole and anchored, and whatever was
+ * signed stands where it was signed. That is enough to say that a copy of a log that was verified once is still the
+ * same log; that the log makes sense it does not say.
+ *
+ * Lines are read one at a time. What is kept is a few words for each stream, and of each event its hash.
  */
 import {
   createHash,
   createPublicKey,
+  hash as digestOf,
   type JsonWebKey,
   verify as verifySignature,
 } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -34,6 +41,8 @@ export interface VerifyOptions {
   readonly checkpoints?: readonly string[]
   /** The export is of this run alone: neither the gateway's stream nor those of other runs need be there. */
   readonly run?: string
+  /** Only what is said above of `--links`. */
+  readonly links?: boolean
   /** The gateway's key set (RFC 7517), needed for all of these. */
   readonly jwks?: { readonly keys: readonly JsonWebKey[] }
 }
@@ -98,7 +107,20 @@ interface Event {
   readonly balances: Fields | undefined
 }
 
+/** A place in a stream, with what has to be known of the event there once all streams are read. */
+interface Place {
+  readonly stream: string
+  readonly seq: number
+}
+
+/** A reservation or a submit, with the standings that it read. */
+interface Judged extends Place {
+  readonly type: string
+  readonly standings: unknown
+}
+
 interface Payment {
+  readonly id: string
   readonly amount: number
   readonly payee: string
   readonly quote: string
@@ -107,26 +129,45 @@ interface Payment {
   proposed?: Fields
   resolved?: Fields
   /** What came back late, by the rail's ids, and how much of it was put to use again. */
-  readonly reversed: Map<string, number>
+  reversed?: Map<string, number>
   /** What we asked the rail to give back, and what became of that. */
-  readonly refunds: Map<string, { readonly amount: number; state: 'open' | 'made' | 'failed' }>
+  refunds?: Map<string, { readonly amount: number; state: 'open' | 'made' | 'failed' }>
   /** The rail's ids of those that were made. */
-  readonly made: Set<string>
+  made?: Set<string>
   regained: number
   state: 'reserved' | 'submitted' | 'unknown' | 'settled' | 'released'
-  settled?: { readonly seq: number; readonly amount: number; readonly data: Fields }
+  settled?: {
+    readonly seq: number
+    readonly amount: number
+    readonly reference: unknown
+    readonly receipt: unknown
+  }
+}
+
+interface Split extends Place {
+  readonly hash: string
+  readonly run: string
+  readonly amount: unknown
+  readonly nodes: unknown
+}
+
+/** A child's end as its parent states it. */
+interface Closed extends Place {
+  readonly endSeq: unknown
+  readonly endHash: unknown
 }
 
 interface Child {
-  readonly split: Event
-  readonly amount: number
+  readonly split: Split
   credited: number
-  closed?: Event
+  closed?: Closed
 }
 
 /** `reversed` is part of `spent`, and left out of an event where it is nothing. */
 const FIELDS = ['ceiling', 'available', 'reserved', 'spent', 'allotted', 'reversed'] as const
 type Balances = Record<(typeof FIELDS)[number], number>
+
+const LIVE = [{ state: 'live', since: 1 }]
 
 /** What the events of one stream add up to. */
 class Stream {
@@ -135,42 +176,50 @@ class Stream {
   readonly balances: Balances = {
     ...{ ceiling: 0, available: 0, reserved: 0, spent: 0, allotted: 0, reversed: 0 },
   }
-  readonly payments = new Map<string, Payment>()
-  readonly children = new Map<string, Child>()
-  /** The state that each version of the standing stood for, version 1 first. */
-  readonly states: string[] = ['live']
-  /** The version that stood after each event. */
-  readonly versions: number[] = []
+  /** The one payment of a leaf, from its latest reservation on. */
+  payment: Payment | undefined
+  /** What only some streams have is made when it is first needed: most streams are leaves. */
+  children: Map<string, Child> | undefined
+  /** The versions of its standing, version 1 first: what each stood for, and with which event it began. */
+  versions: { readonly state: string; readonly since: number }[] | undefined
   /** Holds that a person approved and nothing has used yet. */
-  readonly approved = new Set<string>()
+  approved: Set<string> | undefined
   /** Reservations and submits, whose standings are looked up when all streams are read. */
-  readonly judged: Event[] = []
+  judged: Judged[] | undefined
   nodesLeft = 0
   returned = 0
-  ended: Event | undefined
+  ended: { readonly seq: number; readonly hash: string } | undefined
 
   constructor(first: Event) {
-    this.first = first
+    const { holder, chain: ids, custody, ...data } = first.data
+    this.first = { ...first, data, balances: undefined }
   }
 
   get standing(): string {
-    return this.states.at(-1) ?? ''
+    return (this.versions ?? LIVE).at(-1)?.state ?? ''
   }
 
   /** Moves money between two balances; the replay fails where one would fall below nothing. */
   move(event: Event, change: Partial<Balances>): void {
     for (const field of FIELDS) {
-      this.balances[field] += change[field] ?? 0
+      const by = change[field]
+      if (by === undefined) continue
+      this.balances[field] += by
       if (this.balances[field] < 0) fail(event, `${field} falls below nothing`)
     }
   }
+
+  judge({ seq, type, data: { standings } }: Event): void {
+    this.judged ??= []
+    this.judged.push({ stream: this.first.stream, seq, type, standings })
+  }
 }
 
-function fail(at: { stream: string; seq: number }, why: string): never {
+function fail(at: Place, why: string): never {
   throw new Broken(at.stream, at.seq, why)
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url')
+const sha256 = (text: string): string => digestOf('sha256', text, 'base64url')
 
 /** The root of a Merkle tree (RFC 6962 section 2.1). */
 function merkleRoot(leaves: readonly string[]): Buffer {
@@ -195,8 +244,32 @@ function canonical(value: unknown): string {
   return `{${fields.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`
 }
 
+/** Whether every object of a value has its keys in the order of RFC 8785, as far as JavaScript keeps any order. */
+function isSorted(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  if (Array.isArray(value)) return value.every(isSorted)
+  let before = ''
+  for (const key in value) {
+    if (key < before) return false
+    before = key
+    const inner = (value as Fields)[key]
+    if (typeof inner === 'object' && !isSorted(inner)) return false
+  }
+  return true
+}
+
+/** What keeps its order when it is read is written again by JavaScript itself: much faster, and the same text. */
+const isCanonical = (value: unknown, text: string): boolean =>
+  (isSorted(value) && JSON.stringify(value) === text) || canonical(value) === text
+
 /** A value as text, empty if it is none: a log may hold anything, and nothing of it is ever converted. */
 const wordOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
+
+const fieldsOf = (value: unknown): Fields | undefined => (isFields(value) ? value : undefined)
 
 const countOf = (value: unknown): number => (Number.isSafeInteger(value) ? Number(value) : 0)
 
@@ -221,7 +294,7 @@ function parseObject(source: string): Fields | undefined {
 }
 
 /** One line, believed only as far as its own hash goes. */
-function readLine(line: string, lineNumber: number): Event {
+function readLine(line: string, lineNumber: number, links: boolean): Event {
   const at = { stream: `line ${lineNumber}`, seq: 0 }
   const { hash, body } = parseObject(line) ?? fail(at, 'expected an object with hash and body')
   if (typeof hash !== 'string' || typeof body !== 'string') return fail(at, 'expected two texts')
@@ -229,25 +302,54 @@ function readLine(line: string, lineNumber: number): Event {
   const { v, org, run = '', stream, seq, prev, at: second, type, data, balances } = event
   const named = { stream: wordOf(stream), seq: countOf(seq) }
   if (sha256(body) !== hash) fail(named, 'the text does not have the hash that is given for it')
-  if (canonical(event) !== body) fail(named, 'the text is not canonical')
-  const texts = [org, run, stream, prev, type].every((value) => typeof value === 'string')
-  const numbers = [seq, second].every(Number.isSafeInteger)
-  if (v !== 1 || !texts || !numbers || !isFields(data)) {
-    fail(named, 'expected the shape of an event')
-  }
-  return { ...(event as unknown as Event), run, hash, balances } as Event
+  if (!links && !isCanonical(event, body)) fail(named, 'the text is not canonical')
+  const isShaped =
+    v === 1 &&
+    isText(org) &&
+    isText(run) &&
+    isText(stream) &&
+    isText(prev) &&
+    isText(type) &&
+    isWhole(seq) &&
+    isWhole(second) &&
+    isFields(data)
+  if (!isShaped) return fail(named, 'expected the shape of an event')
+  return { stream, seq, hash, prev, org, run, at: second, type, data, balances: fieldsOf(balances) }
 }
 
 const has = (list: unknown, item: unknown): boolean => Array.isArray(list) && list.includes(item)
 
 const payment = (stream: Stream, event: Event, ...states: Payment['state'][]): Payment => {
-  const found = stream.payments.get(text(event, 'payment'))
-  if (!found || !states.includes(found.state)) fail(event, `${event.type} out of its order`)
-  return found
+  const { payment: found } = stream
+  const isIt = found !== undefined && found.id === text(event, 'payment')
+  return isIt && states.includes(found.state)
+    ? found
+    : fail(event, `${event.type} out of its order`)
 }
 
 function child(stream: Stream, event: Event): Child {
-  return stream.children.get(text(event, 'child')) ?? fail(event, 'expected a child split off here')
+  return (
+    stream.children?.get(text(event, 'child')) ?? fail(event, 'expected a child split off here')
+  )
+}
+
+/** Notes that a child was split off, where it was not before. */
+function splitOff(stream: Stream, event: Event): void {
+  stream.children ??= new Map()
+  const id = wordOf(event.data.child)
+  if (stream.children.has(id)) fail(event, 'a child is split off twice')
+  const { seq, hash, data } = event
+  const { stream: name, run } = stream.first
+  const split = { stream: name, seq, hash, run, amount: data.amount, nodes: data.nodes }
+  stream.children.set(id, { split, credited: 0 })
+}
+
+/** Notes what a parent says of a child's end. */
+function closeChild(stream: Stream, event: Event): void {
+  const of = child(stream, event)
+  if (of.closed) fail(event, 'a child is closed twice')
+  const { seq: endSeq, hash: endHash } = event.data
+  of.closed = { stream: stream.first.stream, seq: event.seq, endSeq, endHash }
 }
 
 function live(stream: Stream, event: Event): void {
@@ -259,15 +361,16 @@ const standing =
   (state: string, ...from: string[]) =>
   (stream: Stream, event: Event): void => {
     if (!from.includes(stream.standing)) fail(event, `${event.type} while ${stream.standing}`)
-    stream.states.push(state)
-    if (whole(event, 'version') !== stream.states.length) fail(event, 'a version is left out')
+    stream.versions ??= [...LIVE]
+    stream.versions.push({ state, since: event.seq })
+    if (whole(event, 'version') !== stream.versions.length) fail(event, 'a version is left out')
   }
 
 const cameBack = ({ reversed }: Payment): number =>
-  [...reversed.values()].reduce((sum, amount) => sum + amount, 0)
+  [...(reversed?.values() ?? [])].reduce((sum, amount) => sum + amount, 0)
 
 function openRefund({ refunds }: Payment, event: Event) {
-  const asked = refunds.get(text(event, 'refund'))
+  const asked = refunds?.get(text(event, 'refund'))
   return asked?.state === 'open' ? asked : fail(event, `${event.type} out of its order`)
 }
 
@@ -302,41 +405,35 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
   split(stream, event) {
     live(stream, event)
     if (stream.first.data.kind !== 'planner') fail(event, 'only a planner splits')
-    const [id, amount] = [text(event, 'child'), whole(event, 'amount')]
-    if (stream.children.has(id)) fail(event, 'a child is split off twice')
-    stream.children.set(id, { split: event, amount, credited: 0 })
+    const amount = whole(event, 'amount')
+    text(event, 'child')
+    splitOff(stream, event)
     stream.nodesLeft -= whole(event, 'nodes') + 1
     if (stream.nodesLeft < 0) fail(event, 'more nodes than were allotted')
     stream.move(event, { available: -amount, allotted: amount })
   },
   reserved(stream, event) {
     live(stream, event)
-    stream.judged.push(event)
+    stream.judge(event)
     const [id, amount] = [text(event, 'payment'), whole(event, 'amount')]
-    const before = stream.payments.get(id)
+    const { payment: before } = stream
+    if (before !== undefined && before.id !== id) fail(event, 'a second payment of a leaf')
     if (before !== undefined && before.state !== 'released') fail(event, 'reserved twice')
-    if (before === undefined && stream.payments.size > 0) fail(event, 'a second payment of a leaf')
     const [payee, quote] = [text(event, 'payee'), text(event, 'quote')]
     const { kind, payees, quote: own } = stream.first.data
     const isOwn = kind === 'leaf' && own === quote && has(payees, payee)
     if (!isOwn || event.at >= whole(stream.first, 'expires'))
       fail(event, 'not a payment that this node may make')
     const { hold } = event.data
-    if (hold !== undefined && !stream.approved.delete(text(event, 'hold'))) {
+    if (hold !== undefined && !stream.approved?.delete(text(event, 'hold'))) {
       fail(event, 'uses an approval that nobody gave')
     }
-    const late = {
-      reversed: new Map<string, number>(),
-      refunds: new Map(),
-      made: new Set<string>(),
-      regained: 0,
-    }
-    stream.payments.set(id, { amount, payee, quote, state: 'reserved', ...late })
+    stream.payment = { id, amount, payee, quote, regained: 0, state: 'reserved' }
     stream.move(event, { available: -amount, reserved: amount })
   },
   submitted(stream, event) {
     live(stream, event)
-    stream.judged.push(event)
+    stream.judge(event)
     payment(stream, event, 'reserved').state = 'submitted'
   },
   unknown(stream, event) {
@@ -353,7 +450,8 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     if (amount > paid.amount) fail(event, 'settled for more than was reserved')
     decided(paid, event, amount)
     paid.state = 'settled'
-    paid.settled = { seq: event.seq, amount, data: event.data }
+    const { reference, receipt } = event.data
+    paid.settled = { seq: event.seq, amount, reference, receipt }
     stream.move(event, { reserved: -paid.amount, spent: amount, available: paid.amount - amount })
   },
   released(stream, event) {
@@ -386,6 +484,7 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
   reversed(stream, event) {
     const paid = payment(stream, event, 'settled')
     const [id, amount] = [text(event, 'reversal'), whole(event, 'amount')]
+    paid.reversed ??= new Map()
     if (paid.reversed.has(id)) fail(event, 'one reversal is noted twice')
     paid.reversed.set(id, amount)
     if (cameBack(paid) > (paid.settled?.amount ?? 0)) fail(event, 'more came back than was settled')
@@ -394,6 +493,7 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
   refund_asked(stream, event) {
     const paid = payment(stream, event, 'settled')
     const [id, amount] = [text(event, 'refund'), whole(event, 'amount')]
+    paid.refunds ??= new Map()
     if (paid.refunds.has(id)) fail(event, 'one refund is asked for twice')
     paid.refunds.set(id, { amount, state: 'open' })
     const open = [...paid.refunds.values()].filter(({ state }) => state === 'open')
@@ -408,6 +508,8 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     const asked = openRefund(paid, event)
     if (asked.amount !== amount) fail(event, 'refunds another amount than was asked for')
     asked.state = 'made'
+    paid.reversed ??= new Map()
+    paid.made ??= new Set()
     const told = paid.reversed.get(id)
     if (told !== undefined && (told !== amount || paid.made.has(id))) {
       fail(event, 'one reversal is noted twice')
@@ -439,18 +541,15 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     child(stream, event).credited += amount
     stream.move(event, { allotted: -amount, available: amount })
   },
-  closed(stream, event) {
-    const of = child(stream, event)
-    if (of.closed) fail(event, 'a child is closed twice')
-    of.closed = event
-  },
+  closed: closeChild,
   ended(stream, event) {
     standing('closed', 'closing')(stream, event)
-    const hasOpen = [...stream.children.values()].some(({ closed }) => !closed)
+    const hasOpen = [...(stream.children?.values() ?? [])].some(({ closed }) => !closed)
     if (stream.balances.reserved > 0 || hasOpen) fail(event, 'ended with something open below')
-    stream.ended = event
+    stream.ended = { seq: event.seq, hash: event.hash }
   },
   approved(stream, event) {
+    stream.approved ??= new Set()
     stream.approved.add(text(event, 'hold'))
   },
   frozen: standing('frozen', 'live'),
@@ -488,6 +587,8 @@ interface Log {
   /** Digests of personal values by what they are of, and whose runs were erased. */
   readonly committed: Map<string, Committed>
   readonly erased: Set<string>
+  /** Only bytes are judged. */
+  readonly links: boolean
   events: number
 }
 
@@ -497,7 +598,8 @@ interface Committed {
   readonly disclosed: Set<string>
 }
 
-function replay(log: Log, event: Event): void {
+/** Chains an event to the one before it in its stream. */
+function chain(log: Log, event: Event): Stream {
   const isGateway = event.stream === 'gateway'
   const known = log.streams.get(event.stream)
   const stream = known ?? new Stream(event)
@@ -507,27 +609,37 @@ function replay(log: Log, event: Event): void {
   if (event.org !== first.org) fail(event, 'of another organisation')
   if (!isGateway && (event.run === '' || event.run !== first.run)) fail(event, 'of another run')
   if (!isGateway && !known && event.type !== 'opened') fail(event, 'expected opened at first')
-  if (stream.ended && !QUIET.has(event.type) && !LATE.has(event.type))
-    fail(event, `${event.type} after the end`)
-  log.streams.set(event.stream, stream)
+  if (isGateway && !known && event.prev !== 'A'.repeat(43)) fail(event, 'expected 43 As')
+  if (!known) log.streams.set(event.stream, stream)
   hashes.push(event.hash)
   log.events += 1
-  if (isGateway && !GATEWAY.has(event.type)) fail(event, 'not an event of the gateway')
-  if (isGateway && event.seq === 1 && event.prev !== 'A'.repeat(43)) fail(event, 'expected 43 As')
   if (isGateway && event.type === 'run_created') once(log.created, event)
   if (isGateway && event.type === 'sealed') once(log.sealed, event)
+  if (isGateway) noteAct(log, event)
+  return stream
+}
+
+/** Without what it means: only where children hang on, and where they are said to have ended. */
+function link(log: Log, event: Event): void {
+  const stream = chain(log, event)
+  if (event.type === 'split') splitOff(stream, event)
+  if (event.type === 'closed') closeChild(stream, event)
+}
+
+function replay(log: Log, event: Event): void {
+  const stream = chain(log, event)
+  const isGateway = event.stream === 'gateway'
+  if (stream.ended && !QUIET.has(event.type) && !LATE.has(event.type))
+    fail(event, `${event.type} after the end`)
+  if (isGateway && !GATEWAY.has(event.type)) fail(event, 'not an event of the gateway')
   // Only names of our own: every object answers to `constructor` too.
   const step = Object.hasOwn(REPLAY, event.type) ? REPLAY[event.type] : undefined
   const isPlain = QUIET.has(event.type) || (isGateway && GATEWAY.has(event.type))
   if (step === undefined && !isPlain) fail(event, 'not a type of event')
   step?.(stream, event)
-  stream.versions.push(stream.states.length)
-  if (isGateway) {
-    noteAct(log, event)
-    return
-  }
+  if (isGateway) return
   compare(stream, event)
-  notePersonal(log, event, first)
+  notePersonal(log, event, stream.first)
 }
 
 /** Fields that hold salted digests, by the type of their event; of a payment's events the payment, else the node. */
@@ -609,21 +721,38 @@ function compare({ balances }: Stream, event: Event): void {
 
 /** Joins each child to its parent: where it begins, what came back, where it ended. */
 function joinChildren({ streams }: Log, id: string, parent: Stream): void {
-  for (const [name, { split, amount, credited, closed }] of parent.children) {
-    const stream = streams.get(name) ?? fail(split, 'the stream of this child is missing')
+  for (const [name, { split, credited, closed }] of parent.children ?? []) {
+    const stream = anchored(streams, id, name, split)
     const { first, ended, balances, returned } = stream
-    if (first.data.parent !== id) fail(first, 'opened under another parent')
-    if (first.prev !== split.hash) fail(first, 'not chained to the split that made it')
+    const amount = countOf(split.amount)
     if (first.run !== split.run || first.data.ceiling !== amount) fail(first, 'not what was split')
-    if (first.data.nodes !== split.data.nodes) fail(first, 'nodes are not what was allotted')
+    if (first.data.nodes !== split.nodes) fail(first, 'nodes are not what was allotted')
     if (!narrows(parent.first, first)) fail(first, 'wider than its parent')
     if (returned !== credited || balances.ceiling !== amount - credited) {
       fail(split, 'what the child returned is not what was credited')
     }
-    if (ended && balances.available > 0) fail(ended, 'money stays behind where a node has ended')
-    if (!closed && ended) fail(ended, 'the parent does not know of this end')
+    const end = ended && { stream: name, seq: ended.seq }
+    if (end && balances.available > 0) fail(end, 'money stays behind where a node has ended')
+    if (!closed && end) fail(end, 'the parent does not know of this end')
     if (!closed) continue
-    const isEnd = ended?.seq === closed.data.seq && ended?.hash === closed.data.hash
+    const isEnd = ended?.seq === closed.endSeq && ended?.hash === closed.endHash
+    if (!isEnd) fail(closed, 'the child did not end with this hash')
+  }
+}
+
+/** The stream of a child, which begins at the split that made it. */
+function anchored(streams: Log['streams'], id: string, name: string, split: Split): Stream {
+  const stream = streams.get(name) ?? fail(split, 'the stream of this child is missing')
+  if (stream.first.data.parent !== id) fail(stream.first, 'opened under another parent')
+  if (stream.first.prev !== split.hash) fail(stream.first, 'not chained to the split that made it')
+  return stream
+}
+
+/** Where children begin and where they are said to have ended: so a root's last hash is over everything below it. */
+function linkChildren({ streams }: Log, id: string, parent: Stream): void {
+  for (const [name, { split, closed }] of parent.children ?? []) {
+    const { hashes } = anchored(streams, id, name, split)
+    const isEnd = closed === undefined || hashes[countOf(closed.endSeq) - 1] === closed.endHash
     if (!isEnd) fail(closed, 'the child did not end with this hash')
   }
 }
@@ -638,7 +767,7 @@ const narrows = (parent: Event, own: Event): boolean =>
 function joinOrigin({ streams, created }: Log, id: string, { first }: Stream): void {
   const { parent } = first.data
   if (parent !== undefined) {
-    const isKnown = streams.get(wordOf(parent))?.children.has(id)
+    const isKnown = streams.get(wordOf(parent))?.children?.has(id)
     if (!isKnown) fail(first, 'no split by its parent made this node')
     return
   }
@@ -662,14 +791,16 @@ function pathOf({ streams }: Log, id: string): string[] {
 
 /** Whatever was reserved or submitted read every standing above it, and each of those was live. */
 function judge(log: Log, id: string, { judged }: Stream): void {
+  if (judged === undefined) return
   const path = ['gateway', ...pathOf(log, id)]
   for (const event of judged) {
-    const standings: unknown = event.data.standings
+    const { standings } = event
     if (!Array.isArray(standings) || standings.length !== path.length) {
       fail(event, 'expected one standing for each node of the path')
     }
     for (const [i, name] of path.entries()) {
-      const state = log.streams.get(name)?.states[countOf(standings[i]) - 1]
+      const stream = log.streams.get(name)
+      const state = stream && (stream.versions ?? LIVE)[countOf(standings[i]) - 1]?.state
       const isAbsent = name === 'gateway' && !log.streams.has('gateway')
       if (!isAbsent && state !== 'live') fail(event, `${event.type} while ${name} was not live`)
     }
@@ -687,8 +818,15 @@ interface Bounds {
 const NO_END = Number.POSITIVE_INFINITY
 
 /** The version that stood in a stream after one of its events. */
-const versionAt = (stream: Stream, { seq }: { readonly seq: number }): number =>
-  stream.versions[seq - 1] ?? 0
+function versionAt({ versions = LIVE }: Stream, { seq }: { readonly seq: number }): number {
+  let [low, high] = [0, versions.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((versions[middle]?.since ?? 0) <= seq) low = middle + 1
+    else high = middle
+  }
+  return low
+}
 
 /**
  * What the streams themselves say of the order among them: a node acts after it was split off and before it is closed,
@@ -697,7 +835,7 @@ const versionAt = (stream: Stream, { seq }: { readonly seq: number }): number =>
 function boundsOf(log: Log, path: readonly string[], run: string): Bounds[] {
   return path.flatMap((name, place) => {
     const stream = log.streams.get(name)
-    const below = stream?.children.get(path[place + 1] ?? '')
+    const below = stream?.children?.get(path[place + 1] ?? '')
     const [from, to] =
       place === 0 ? [log.created.get(run), log.sealed.get(run)] : [below?.split, below?.closed]
     if (stream === undefined || from === undefined) return []
@@ -705,8 +843,8 @@ function boundsOf(log: Log, path: readonly string[], run: string): Bounds[] {
   })
 }
 
-function within(event: Event, path: readonly string[], { place, low, high }: Bounds): void {
-  const { standings } = event.data
+function within(event: Judged, path: readonly string[], { place, low, high }: Bounds): void {
+  const { standings } = event
   const version = Array.isArray(standings) ? countOf(standings[place]) : 0
   const read = `${event.type} by standing ${version} of ${path[place]}`
   if (version < low) fail(event, `${read}, but ${low} came before it`)
@@ -715,7 +853,7 @@ function within(event: Event, path: readonly string[], { place, low, high }: Bou
 
 /** Freezes of the gateway or of a node above, in their streams, against reservations and submits in this one. */
 function orderStandings(log: Log, id: string, stream: Stream): void {
-  if (stream.judged.length === 0) return
+  if (stream.judged === undefined) return
   const path = ['gateway', ...pathOf(log, id)]
   const bounds = boundsOf(log, path, stream.first.run)
   let before: readonly Bounds[] = []
@@ -723,7 +861,7 @@ function orderStandings(log: Log, id: string, stream: Stream): void {
     const own = versionAt(stream, event)
     const exact = { place: path.length - 1, low: own, high: own }
     for (const each of [exact, ...bounds, ...before]) within(event, path, each)
-    const { standings } = event.data
+    const { standings } = event
     before = path.map((_, place) => {
       return { place, low: countOf(Array.isArray(standings) && standings[place]), high: NO_END }
     })
@@ -734,19 +872,17 @@ function orderStandings(log: Log, id: string, stream: Stream): void {
 function assertSingle(nodes: readonly (readonly [string, Stream])[]): void {
   const roots = new Set<string>()
   const quotes = new Set<string>()
-  for (const [, { first, payments }] of nodes) {
+  for (const [, { first, payment: paid }] of nodes) {
     if (first.data.parent === undefined && roots.has(first.run)) fail(first, 'a second root')
     if (first.data.parent === undefined) roots.add(first.run)
-    for (const { quote, state } of payments.values()) {
-      if (state === 'released') continue
-      if (quotes.has(quote)) fail(first, 'pays a quote that another leaf pays')
-      quotes.add(quote)
-    }
+    if (paid === undefined || paid.state === 'released') continue
+    if (quotes.has(paid.quote)) fail(first, 'pays a quote that another leaf pays')
+    quotes.add(paid.quote)
   }
 }
 
 /** What the gateway's stream says of runs, against the streams of their roots. */
-function joinGateway({ streams, created, sealed }: Log): void {
+function joinGateway({ streams, created, sealed, links }: Log): void {
   const rootOf = (event: Event): Stream => {
     const stream = streams.get(text(event, 'root'))
     const isRoot = stream?.first.run === event.run && stream.first.data.parent === undefined
@@ -759,12 +895,19 @@ function joinGateway({ streams, created, sealed }: Log): void {
     if (hashes[seq - 1] !== event.data.hash) {
       fail(event, 'the log has another hash, or none, where this run was sealed')
     }
-    if (ended === undefined || ended.seq > seq) fail(event, 'sealed before its root had ended')
+    const isEnded = links || (ended !== undefined && ended.seq <= seq)
+    if (!isEnded) fail(event, 'sealed before its root had ended')
   }
 }
 
 function joinStreams(log: Log): void {
   const nodes = [...log.streams].filter(([id]) => id !== 'gateway')
+  if (log.links) {
+    for (const [id, stream] of nodes) joinOrigin(log, id, stream)
+    for (const [id, stream] of nodes) linkChildren(log, id, stream)
+    joinGateway(log)
+    return
+  }
   assertSingle(nodes)
   for (const [id, stream] of nodes) joinOrigin(log, id, stream)
   for (const [id, stream] of nodes) joinChildren(log, id, stream)
@@ -815,6 +958,7 @@ function headOf(log: Log, claims: Fields, what: string): { stream: Stream; at: B
 function checkSeal(log: Log, jws: string, options: VerifyOptions): void {
   const claims = openJws(jws, 'seal+jwt', options)
   const { stream, at } = headOf(log, claims, 'seal')
+  if (log.links) return
   const { first, ended, balances } = stream
   const isEnd = ended !== undefined && ended.seq <= at.seq && first.data.parent === undefined
   if (!isEnd) fail(at, 'the seal is not over the end of a root')
@@ -831,7 +975,8 @@ function checkSeal(log: Log, jws: string, options: VerifyOptions): void {
 function checkReceipt(log: Log, jws: string, options: VerifyOptions): void {
   const claims = openJws(jws, 'receipt+jwt', options)
   const { stream, at } = headOf(log, claims, 'receipt')
-  const paid = stream.payments.get(wordOf(claims.payment))
+  if (log.links) return
+  const paid = stream.payment?.id === claims.payment ? stream.payment : undefined
   const { settled } = paid ?? {}
   const references = [claims.railReference, `sha256:${sha256(wordOf(claims.railReference))}`]
   const agrees =
@@ -839,8 +984,8 @@ function checkReceipt(log: Log, jws: string, options: VerifyOptions): void {
     settled.amount === claims.amount &&
     stream.first.data.currency === claims.currency &&
     at.stream === claims.node &&
-    settled.data.receipt === claims.jti &&
-    references.includes(settled.data.reference) &&
+    settled.receipt === claims.jti &&
+    references.includes(settled.reference) &&
     paid?.payee === claims.payee &&
     paid?.quote === claims.quote
   if (!agrees) fail(at, 'the receipt says something else than the log')
@@ -883,8 +1028,8 @@ function checkCheckpoint(log: Log, jws: string, options: VerifyOptions): Cut {
 /** What came after an instant has read no standing from before it, and what came before it none from after. */
 function orderAround(log: Log, cut: Cut): void {
   for (const [id, seen] of cut) {
-    const { judged = [] } = log.streams.get(id) ?? {}
-    if (judged.length === 0) continue
+    const { judged } = log.streams.get(id) ?? {}
+    if (judged === undefined) continue
     const path = ['gateway', ...pathOf(log, id)]
     for (const [place, name] of path.entries()) {
       const [stream, seq] = [log.streams.get(name), cut.get(name)]
@@ -913,21 +1058,25 @@ export const checkpointsIn = (file: string): string[] =>
     return TORN.test(line) ? [] : [line]
   })
 
+/** In the order in which the runs' roots were read. */
 function totalsOf({ streams }: Log): RunTotals[] {
+  const totals = new Map<string, RunTotals>()
   const nodes = [...streams.values()].filter(({ first }) => first.stream !== 'gateway')
-  const roots = nodes.filter(({ first }) => first.data.parent === undefined)
-  return roots.map(({ first: { run }, balances: { ceiling } }) => {
-    const own = nodes.filter(({ first }) => first.run === run)
-    const sum = (field: (typeof FIELDS)[number]) =>
-      own.reduce((total, { balances }) => total + balances[field], 0)
-    return {
-      run,
-      ceiling,
-      available: sum('available'),
-      reserved: sum('reserved'),
-      spent: sum('spent'),
-    }
-  })
+  for (const { first, balances } of nodes) {
+    if (first.data.parent !== undefined) continue
+    const { run } = first
+    totals.set(run, { run, ceiling: balances.ceiling, available: 0, reserved: 0, spent: 0 })
+  }
+  for (const { first, balances } of nodes) {
+    const { available = 0, reserved = 0, spent = 0, ...of } = totals.get(first.run) ?? {}
+    totals.set(first.run, {
+      ...{ run: first.run, ceiling: 0, ...of },
+      available: available + balances.available,
+      reserved: reserved + balances.reserved,
+      spent: spent + balances.spent,
+    })
+  }
+  return [...totals.values()]
 }
 
 /** How a line with a clear value begins. */
@@ -936,8 +1085,9 @@ const SIDE = /^\{"side":/
 /** Verifies a whole export, line by line, and then what joins its streams. Never throws for what a log holds. */
 export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {}): AuditVerdict {
   const [streams, created, sealed, recorded] = [new Map(), new Map(), new Map(), new Map()]
+  const { links = false } = options
   const known = { committed: new Map<string, Committed>(), erased: new Set<string>() }
-  const log: Log = { streams, created, sealed, recorded, ...known, events: 0 }
+  const log: Log = { streams, created, sealed, recorded, links, ...known, events: 0 }
   const sides: (readonly [side: unknown, lineNumber: number])[] = []
   const found = () => ({ events: log.events, streams: log.streams.size })
   let lineNumber = 0
@@ -946,16 +1096,22 @@ export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {
       lineNumber += 1
       if (line === '') continue
       const side = SIDE.test(line) ? parseObject(line)?.side : undefined
-      if (side === undefined) replay(log, readLine(line, lineNumber))
-      else sides.push([side, lineNumber])
+      if (side !== undefined) {
+        sides.push([side, lineNumber])
+        continue
+      }
+      const event = readLine(line, lineNumber, links)
+      if (links) link(log, event)
+      else replay(log, event)
     }
-    for (const [side, number] of sides) checkSide(log, side, number)
+    if (!links) for (const [side, number] of sides) checkSide(log, side, number)
     joinStreams(log)
     assertWhole(log, options)
     for (const seal of options.seals ?? []) checkSeal(log, seal, options)
     for (const receipt of options.receipts ?? []) checkReceipt(log, receipt, options)
     for (const jws of options.checkpoints ?? [])
       orderAround(log, checkCheckpoint(log, jws, options))
+    if (links) return { ok: true, ...found(), runs: [] }
     const personal = personalOf(log)
     const beside = personal.values === 0 ? {} : { personal }
     return { ok: true, ...found(), runs: totalsOf(log), ...beside }
@@ -971,26 +1127,75 @@ export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {
 /** One sentence about personal values for a person. */
 export const personalText = ({ values, disclosed, erased, absent }: PersonalCounts): string =>
   `personal values: ${values}; ${disclosed} given and true, ${erased} erased, ${absent} not given`
+const CHUNK = 1 << 20
+
+/** The lines of a file of any length, one at a time. */
+export function* linesIn(file: string): Generator<string, void> {
+  const descriptor = openSync(file, 'r')
+  try {
+    const chunk = Buffer.allocUnsafe(CHUNK)
+    let begun: Buffer[] = []
+    for (;;) {
+      const read = chunk.subarray(0, readSync(descriptor, chunk, 0, CHUNK, null))
+      if (read.length === 0) break
+      let from = 0
+      for (let to = read.indexOf(10); to >= 0; to = read.indexOf(10, from)) {
+        const rest = read.subarray(from, to)
+        yield (begun.length === 0 ? rest : Buffer.concat([...begun, rest])).toString()
+        begun = []
+        from = to + 1
+      }
+      if (from < read.length) begun.push(Buffer.from(read.subarray(from)))
+    }
+    yield Buffer.concat(begun).toString()
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function* linesOf(files: readonly string[]): Generator<string, void> {
+  for (const file of files) yield* linesIn(file)
+}
+
+const USAGE = `Usage: node verify.ts EXPORT... [options]
+
+Works out every hash and balance of an exported log again, and names the first link that does not hold.
+
+  --run RUN          the export is of this run alone
+  --seal FILE        a seal, receipt or checkpoints that were kept elsewhere: only they show that the very end was
+  --receipt FILE     not cut off; each may be given more than once
+  --checkpoint FILE
+  --jwks FILE        the gateway's key set, needed for all of these
+  --links            judges bytes alone: every text has its hash, every chain is whole and anchored, and what was signed
+                     stands where it was signed; balances and the order of events are not looked at
+  --help
+`
 
 function main(args: readonly string[]): number {
   const files = { type: 'string', multiple: true } as const
   const one = { type: 'string' } as const
+  const flag = { type: 'boolean', default: false } as const
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { run: one, seal: files, receipt: files, checkpoint: files, jwks: one },
-  })
-  const read = (file: string) => readFileSync(file, 'utf8')
-  const verdict = verifyExport(
-    positionals.flatMap((file) => read(file).split('\n')),
-    {
-      seals: (values.seal ?? []).map(read),
-      receipts: (values.receipt ?? []).map(read),
-      checkpoints: (values.checkpoint ?? []).flatMap((file) => checkpointsIn(read(file))),
-      ...(values.run === undefined ? {} : { run: values.run }),
-      ...(values.jwks === undefined ? {} : { jwks: JSON.parse(read(values.jwks)) }),
+    options: {
+      ...{ run: one, seal: files, receipt: files, checkpoint: files, jwks: one },
+      ...{ links: flag, help: flag },
     },
-  )
+  })
+  if (values.help) {
+    process.stdout.write(USAGE)
+    return 0
+  }
+  const read = (file: string) => readFileSync(file, 'utf8')
+  const verdict = verifyExport(linesOf(positionals), {
+    seals: (values.seal ?? []).map(read),
+    receipts: (values.receipt ?? []).map(read),
+    checkpoints: (values.checkpoint ?? []).flatMap((file) => checkpointsIn(read(file))),
+    links: values.links,
+    ...(values.run === undefined ? {} : { run: values.run }),
+    ...(values.jwks === undefined ? {} : { jwks: JSON.parse(read(values.jwks)) }),
+  })
   const { ok, events, streams, runs, personal, broken } = verdict
   const lines = runs.map(
     (run) =>
@@ -998,7 +1203,8 @@ function main(args: readonly string[]): number {
   )
   if (personal !== undefined) lines.push(personalText(personal))
   const isEmpty = events === 0 && broken === undefined
-  const held = isEmpty ? 'there is no event, so nothing was verified' : 'all hold'
+  const whole = values.links ? 'all links hold; what they say was not looked at' : 'all hold'
+  const held = isEmpty ? 'there is no event, so nothing was verified' : whole
   const end = broken ? `broken at ${broken.stream} event ${broken.seq}: ${broken.why}` : held
   process.stdout.write([...lines, `${events} events, ${streams} streams: ${end}`, ''].join('\n'))
   return ok && !isEmpty ? 0 : 1

@@ -4,14 +4,7 @@
  */
 import type { Ledger, Reserve, Settle, Split, Submit } from '../../../runtime/core/ledger.ts'
 import type { NodeRecord } from '../../../runtime/core/records.ts'
-import {
-  aChild,
-  accepted,
-  aReserve,
-  aSplit,
-  NOW,
-  startRun,
-} from '../../../tests/support/ledger.ts'
+import { aChild, accepted, aReserve, aSplit, NOW, startRun } from '../../../tests/support/ledger.ts'
 
 /** What each leaf may spend and pays. */
 export const PRICE = 10

@@ -6,7 +6,7 @@ import type { Digest, NodeId, PaymentId, RunId } from '../../../runtime/core/ids
 import type { Ledger } from '../../../runtime/core/ledger.ts'
 import type { NodeRecord } from '../../../runtime/core/records.ts'
 import { closeSubtree } from '../../../runtime/ledger/closing.ts'
-import { accepted, aChild, aRun, aSplit, fixedClock, NOW } from '../../../tests/support/ledger.ts'
+import { aChild, accepted, aRun, aSplit, fixedClock, NOW } from '../../../tests/support/ledger.ts'
 import { PRICE, pay, paymentOf } from './payments.ts'
 
 export const TAG = 'PROTOTYP'

@@ -3,9 +3,8 @@
  * writes the accounts above it too. That is what a ledger costs that keeps sums in ancestors; it is made here, of the
  * product's own transitions, and exists nowhere else.
  */
-import type { NodeId } from '../../../runtime/core/ids.ts'
 import type { Ledger } from '../../../runtime/core/ledger.ts'
-import { type Draft, keys, type Steps } from '../../../runtime/ledger/draft.ts'
+import { type Draft, type Key, keys, type Steps } from '../../../runtime/ledger/draft.ts'
 import { openFirestoreLedger } from '../../../runtime/ledger/firestore.ts'
 import { createLanes } from '../../../runtime/ledger/lanes.ts'
 import { TRANSITIONS, type Transitions } from '../../../runtime/ledger/transitions.ts'
@@ -17,6 +16,7 @@ import { atOnce, openRun, pay, paymentOf, splitLeaves } from './payments.ts'
 
 export interface RootsOrder {
   readonly leaves: number
+  /** Of the product's own ledger, before and after the one of the other, which takes that much longer. */
   readonly rounds: number
   readonly callMs: number
 }
@@ -31,43 +31,40 @@ export interface Roots {
   readonly withAncestors: Run
 }
 
-/** The transition, and then a write of what stands in every account above the leaf. */
+/** The transition, and then a write of what stands in every account above the leaf, whose record says which these are. */
 function* withAncestors<R extends { readonly ok: boolean }>(
   steps: Steps<R>,
   draft: Draft,
-  path: () => Steps<readonly NodeId[]>,
+  leaf: () => Key<'node'>,
 ): Steps<R> {
   const result = yield* steps
   if (!result.ok || !draft.isDirty) return result
-  for (const above of (yield* path()).slice(0, -1)) {
-    yield [keys.account(above)]
-    draft.put(keys.account(above), draft.need(keys.account(above)))
-  }
+  yield [leaf()]
+  const above = draft.need(leaf()).path.slice(0, -1).map(keys.account)
+  yield above
+  for (const account of above) draft.put(account, draft.need(account))
   return result
 }
 
 const WITH_ANCESTORS: Transitions = {
   ...TRANSITIONS,
   reserve: (input, draft) =>
-    withAncestors(TRANSITIONS.reserve(input, draft), draft, function* () {
-      return input.path
-    }),
-  settle: (input, draft) =>
-    withAncestors(TRANSITIONS.settle(input, draft), draft, function* () {
-      const { node } = draft.need(keys.payment(input.payment))
-      yield [keys.node(node)]
-      return draft.need(keys.node(node)).path
-    }),
+    withAncestors(TRANSITIONS.reserve(input, draft), draft, () => keys.node(input.payment.node)),
+  settle: (input, draft) => {
+    const node = () => keys.node(draft.need(keys.payment(input.payment)).node)
+    return withAncestors(TRANSITIONS.settle(input, draft), draft, node)
+  },
 }
 
 export async function measureRoots(order: RootsOrder): Promise<Roots> {
   const own: Run[] = []
-  const withAncestors: Run[] = []
-  for (let round = 0; round < order.rounds; round += 1) {
-    own.push(await payAtOnce(order, TRANSITIONS))
-    withAncestors.push(await payAtOnce(order, WITH_ANCESTORS))
+  const rounds = async () => {
+    for (let i = 0; i < order.rounds; i += 1) own.push(await payAtOnce(order, TRANSITIONS))
   }
-  return { own: middle(own), withAncestors: middle(withAncestors) }
+  await rounds()
+  const hot = await payAtOnce(order, WITH_ANCESTORS)
+  await rounds()
+  return { own: middle(own), withAncestors: hot }
 }
 
 const middle = (runs: readonly Run[]): Run => ({

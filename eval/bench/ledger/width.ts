@@ -1,18 +1,10 @@
 /** A payment, and a split, below a parent of many children beside the same below parents of few, in one store. */
 import { join } from 'node:path'
 import type { NodeRecord } from '../../../runtime/core/records.ts'
-import { accepted, aChild, aSplit } from '../../../tests/support/ledger.ts'
+import { aChild, accepted, aSplit } from '../../../tests/support/ledger.ts'
 import { compare, type Rounds } from '../timing.ts'
 import { inFolder, openStore } from './folder.ts'
-import {
-  openRun,
-  PRICE,
-  pay,
-  paymentOf,
-  splitLeaves,
-  splitOf,
-  supply,
-} from './payments.ts'
+import { openRun, PRICE, pay, paymentOf, splitLeaves, splitOf, supply } from './payments.ts'
 
 export interface WidthOrder {
   readonly narrow: number
