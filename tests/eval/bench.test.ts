@@ -1,11 +1,20 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { bench } from '../../eval/bench/bench.ts'
 import { atLeast, atMost, type Figure, type Suite } from '../../eval/bench/figure.ts'
+import { inFolder, openStore } from '../../eval/bench/ledger/folder.ts'
+import { copiesOf, writeRun } from '../../eval/bench/ledger/log.ts'
+import { openPast } from '../../eval/bench/ledger/past.ts'
+import { openRun, pay, paymentOf, splitLeaves } from '../../eval/bench/ledger/payments.ts'
+import { tagOf, writePrototype } from '../../eval/bench/ledger/prototype.ts'
+import { LEDGER } from '../../eval/bench/ledger/suite.ts'
 import { SUITES } from '../../eval/bench/suites.ts'
 import { compare, median, quantile, slope } from '../../eval/bench/timing.ts'
 import { keyOf, leafAt, plannerAt, proofAt } from '../../eval/bench/tokens/chains.ts'
 import { hostileShots } from '../../eval/bench/tokens/hostile.ts'
 import { mintFigures, poolFigures, verifyFigures } from '../../eval/bench/tokens/suite.ts'
+import { verifyExport } from '../../runtime/audit/verify.ts'
 import { rawPublicKey } from '../../runtime/core/keys.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { checkProof } from '../../runtime/tokens/proof.ts'
@@ -112,7 +121,7 @@ describe('the bench', () => {
   it('lists every suite without measuring any', async () => {
     const { code, out, err } = await run(['--list'], SUITES)
     expect([code, err]).toEqual([0, ''])
-    expect(out).toContain('tokens')
+    for (const name of ['tokens', 'ledger']) expect(out).toContain(name)
   })
 })
 
@@ -143,6 +152,66 @@ describe('timing', () => {
     const times = await compare([side('a'), side('b')], { warm: 1, batches: 2, size: 2 })
     expect(times).toHaveLength(2)
     expect(calls.join('')).toBe('a-b-a-a-b-b-a-a-b-b-')
+  })
+})
+
+describe('the suite of the ledger', () => {
+  it('measures every figure, each once and as a number, against the bounds that it states', async () => {
+    const told: string[] = []
+    const ask = { quick: true, tell: (text: string) => void told.push(text) }
+    const figures = await LEDGER.measure(ask)
+    expect(new Set(figures.map(({ name }) => name)).size).toBe(figures.length)
+    expect(figures.filter(({ value }) => !Number.isFinite(value))).toEqual([])
+    const bounds = figures.flatMap(({ sense, bound }) => (sense ? [`${sense} ${bound}`] : []))
+    expect(bounds).toEqual([
+      ...['at least 8', 'at most 3', 'at most 1.2', 'at most 1.2', 'at most 0.05', 'at least 8'],
+      ...[`at least ${1 / 6}`, 'at least 0.05', 'at most 1.2'],
+    ])
+    expect(told.length).toBeGreaterThan(5)
+  }, 60_000)
+
+  it('verifies a log that is no copy of itself', async () => {
+    const run = await writeRun(3)
+    const log = copiesOf(run)
+    const lines = Array.from({ length: 5 * run.length }, () => log.next().value.line)
+    const verdict = verifyExport(lines)
+    expect(verdict.broken).toBeUndefined()
+    expect(verdict).toMatchObject({ events: lines.length, streams: 5 * 4 + 1 })
+    expect(new Set(verdict.runs.map((of) => of.run)).size).toBe(5)
+    expect(new Set(lines).size).toBe(lines.length)
+    expect(verifyExport(lines.toSpliced(40, 1)).ok).toBe(false)
+  })
+
+  it('pays after a past that lies in every table, by the rules of all of them', async () => {
+    await inFolder(async (folder) => {
+      const path = join(folder, 'ledger.db')
+      const first = await openStore(path)
+      const story = await writePrototype(first, { leaves: 3, isClosed: false })
+      const told = (await first.feed(story, 0, 1_000)).length
+      await first.close()
+      const past = openPast(path)
+      past.add(1, 4)
+      past.add(5, 9)
+      past.close()
+      const ledger = await openStore(path)
+      const runs = await ledger.runs({ limit: 100 })
+      const settled = await ledger.payments({ states: ['settled'], limit: 1_000 })
+      expect([runs.length, settled.length]).toEqual([10, 30])
+      for (const { id } of runs) expect(await ledger.feed(id, 0, 1_000)).toHaveLength(told)
+      const { root } = await openRun(ledger, 'present')
+      for (const leaf of await splitLeaves(ledger, root, 2)) await pay(ledger, paymentOf(leaf))
+      await ledger.close()
+      const db = new DatabaseSync(path)
+      expect(db.prepare('PRAGMA foreign_key_check').all()).toEqual([])
+      expect(db.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
+      db.close()
+    })
+  })
+
+  it('gives each copy a tag of its own', () => {
+    const tags = new Set(Array.from({ length: 50_000 }, (_, i) => tagOf(i)))
+    expect(tags.size).toBe(50_000)
+    expect([...tags].filter((tag) => !/^[A-Za-z0-9]{8}$/.test(tag))).toEqual([])
   })
 })
 

@@ -126,6 +126,18 @@ const onThread = {
 }
 
 describe('on its own thread', () => {
+  it('fails the one command that cannot be passed to it, and none that was asked beside it', async () => {
+    const ledger = await open(onThread)
+    const { root } = await startRun(ledger)
+    const [fine, strange] = await Promise.allSettled([
+      ledger.execute('split', aSplit(aChild(root, 'fine'))),
+      ledger.execute('split', { ...aSplit(aChild(root, 'strange')), token: (() => 0) as never }),
+    ])
+    expect(fine).toMatchObject({ value: { ok: true } })
+    expect(strange).toMatchObject({ status: 'rejected' })
+    await ledger.ping()
+  })
+
   it('pays, tells of it, and has everything again when it is opened again', async () => {
     const ledger = await open(onThread)
     const told = new Map<string, number>()
@@ -345,6 +357,30 @@ describe('one commit for many commands', () => {
     expect(broken).toMatchObject({ status: 'rejected', reason: { code: 'ledger_corrupt' } })
     expect(fine).toMatchObject({ value: { ok: true } })
     expect(split).toMatchObject({ value: { ok: true } })
+  })
+
+  it('undoes what one has half written, and does the others all the same', async () => {
+    const ledger = await open()
+    const { run, root } = await startRun(ledger, { ceiling: 100 })
+    const [first, broken, last] = ['first', 'broken', 'last'].map((step) =>
+      aChild(root, step, { ceiling: 10 }),
+    )
+    if (!first || !broken || !last) throw new Error('expected three')
+    raw((db) => db.exec(`INSERT INTO tokens VALUES ('acme', '${broken.id}', 'in its place')`))
+    const told: number[] = []
+    ledger.onFeed((_run, position) => told.push(position))
+    const results = await Promise.allSettled(
+      [first, broken, last].map((child) => ledger.execute('split', aSplit(child))),
+    )
+    expect(results).toMatchObject([
+      { value: { ok: true } },
+      { reason: { code: 'ledger_corrupt' } },
+      { value: { ok: true } },
+    ])
+    expect(await ledger.node(broken.id)).toBeUndefined()
+    expect((await ledger.account(root.id))?.allotted).toBe(20)
+    expect(Math.max(...told)).toBe((await ledger.feed(run.id, 0, 100)).length)
+    await verified(ledger)
   })
 
   it('loses nothing on a full disk: what does not fit has not happened', async () => {

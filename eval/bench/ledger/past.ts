@@ -30,7 +30,7 @@ export interface Past {
 /** Of a closed store in which the prototype is and nothing else. */
 export function openPast(path: string): Past {
   const db = new DatabaseSync(path, { enableForeignKeyConstraints: false })
-  db.exec(`PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -1500000;
+  db.exec(`PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -32000;
     ATTACH ':memory:' AS proto;
     CREATE TABLE proto.copies (i INTEGER PRIMARY KEY, tag TEXT NOT NULL)`)
   for (const table of COPIED) db.exec(`CREATE TABLE proto.${table} AS SELECT * FROM main.${table}`)

@@ -11,14 +11,18 @@ import { PRICE, pay, paymentOf } from './payments.ts'
 
 export const TAG = 'PROTOTYP'
 
-const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** Between one copy and the next, so that fifty thousand lie all over the range of four digits. */
+const APART = 290
 
-/** What stands in a copy where the prototype has its tag: another for each number below 62⁴, spread over all texts. */
+/**
+ * What stands in a copy where the prototype has its tag: greater for each further number below 50,953, so that tables
+ * grow at their end while they are filled, and what is added later lies anywhere among the copies.
+ */
 export function tagOf(copy: number): string {
-  const mixed = (copy * 7_368_787) % DIGITS.length ** 4
-  let [text, left] = ['', mixed]
+  let [text, left] = ['', copy * APART]
   for (let i = 0; i < 4; i += 1) {
-    text += DIGITS[left % DIGITS.length]
+    text = `${DIGITS[left % DIGITS.length]}${text}`
     left = Math.floor(left / DIGITS.length)
   }
   return `${text}copy`
