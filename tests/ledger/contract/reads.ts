@@ -1,12 +1,15 @@
 /** What every store must hold to: reads. */
 import { beforeEach, describe, expect, it } from 'vitest'
+import { deny } from '../../../runtime/core/codes.ts'
 import { eventHash, parseEvent } from '../../../runtime/core/events.ts'
 import type { Ledger } from '../../../runtime/core/ledger.ts'
 import {
   accepted,
   addChild,
   allPassed,
+  aProof,
   aReserve,
+  aSubmit,
   NOW,
   paySubmitted,
   startChain,
@@ -75,6 +78,28 @@ export function readsContract(bench: Bench): void {
       expect(children.map(({ node }) => node.id)).toEqual([planner.id, second.id])
       expect(await ledger.tree('run_none')).toEqual([])
       expect(await ledger.children(leaf.id)).toEqual([])
+    })
+
+    it('shows how a leaf was judged last: by a refusal, and then by what came of it', async () => {
+      const { run, leaf } = await startChain(ledger)
+      const last = async () => {
+        const state = (await ledger.tree(run.id)).find(({ node }) => node.id === leaf.id)
+        return [state?.lastCode, state?.lastChecks?.at(0)?.ms]
+      }
+      const judged = (ms: number) => allPassed.map((check) => ({ ...check, ms }))
+      const refusal = { node: leaf.id, run: run.id, denial: deny('quote_expired'), now: NOW }
+      const refuse = { ...refusal, checks: judged(1), proof: aProof(leaf) }
+      accepted(await ledger.execute('refuse', refuse))
+      expect(await last()).toEqual(['quote_expired', 1])
+      const reserve = aReserve(leaf)
+      const payment = { ...reserve.payment, checks: judged(2) }
+      accepted(await ledger.execute('reserve', { ...reserve, payment }))
+      expect(await last()).toEqual([undefined, 2])
+      accepted(await ledger.execute('refuse', { ...refuse, proof: aProof(leaf) }))
+      expect(await last()).toEqual(['quote_expired', 1])
+      const submit = { ...aSubmit(leaf, 'mine'), checks: judged(3) }
+      accepted(await ledger.execute('submit', submit))
+      expect(await last()).toEqual([undefined, 3])
     })
 
     it('lists payments oldest first, by run and state', async () => {
