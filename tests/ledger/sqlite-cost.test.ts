@@ -39,8 +39,11 @@ beforeEach(async () => {
   folder = await temporaryFolder()
   db = new Recording({ path: join(folder.path, 'ledger.db'), lockMs: 50 })
   rows = new SqliteRows(db, 'acme')
+  // One transaction for all: what is counted is not what is durable.
+  db.run('BEGIN IMMEDIATE')
 })
 afterEach(async () => {
+  db.run('ROLLBACK')
   db.close()
   await folder.remove()
 })
