@@ -4,7 +4,8 @@
  */
 import type { CheckpointFile } from '../../runtime/audit/checkpoint-file.ts'
 import { Fault } from '../../runtime/core/errors.ts'
-import type { CommandName, Commands, Lease, Ledger } from '../../runtime/core/ledger.ts'
+import type { Lease } from '../../runtime/core/late.ts'
+import type { CommandName, Commands, Ledger } from '../../runtime/core/ledger.ts'
 import type { Draft } from '../../runtime/ledger/draft.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
 import { TRANSITIONS, type Transitions } from '../../runtime/ledger/transitions.ts'

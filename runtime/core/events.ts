@@ -309,11 +309,3 @@ function readShape(event: unknown): LedgerEvent {
   const data = EVENT_DATA[envelope.type].parse(envelope.data)
   return { ...envelope, data } as LedgerEvent
 }
-
-/** What a stored body states, as it says it: for a comparison with what is known, in which anything else differs. */
-export function statedBalances(body: string): Readonly<Record<string, unknown>> {
-  const event: unknown = JSON.parse(body)
-  const isObject = typeof event === 'object' && event !== null && 'balances' in event
-  const balances = isObject ? event.balances : undefined
-  return typeof balances === 'object' && balances !== null ? { ...balances } : {}
-}

@@ -10,7 +10,8 @@ import {
   runIdSchema,
 } from '../core/ids.ts'
 import { parseJws } from '../core/jws.ts'
-import type { Commands, DecideHold, Regain, Resolve, Result } from '../core/ledger.ts'
+import type { Regain, Resolve } from '../core/late.ts'
+import type { Commands, DecideHold, Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { HoldRecord, NodeRecord, RunRecord, StandingState } from '../core/records.ts'
 import { later, nowSeconds, secondsSchema } from '../core/time.ts'

@@ -3,7 +3,8 @@
  * exactly the same, and then the money moves once; the rail's own word, whenever it comes first, stands.
  */
 import { eventWord } from '../core/events.ts'
-import type { Commands, Refused, Resolve } from '../core/ledger.ts'
+import type { Resolve } from '../core/late.ts'
+import type { Commands, Refused } from '../core/ledger.ts'
 import type { PaymentRecord, Resolution } from '../core/records.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { releaseAs, settleAs } from './outcomes.ts'

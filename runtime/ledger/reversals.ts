@@ -4,7 +4,8 @@
  * it goes where late money goes: to the nearest open ancestor, and nowhere once the run is closing.
  */
 import { eventWord } from '../core/events.ts'
-import type { Commands, Refused, Regain, Reverse } from '../core/ledger.ts'
+import type { Regain, Reverse } from '../core/late.ts'
+import type { Commands, Refused } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Minor, minus, plus, ZERO } from '../core/money.ts'
 import { type PaymentRecord, reversedOf } from '../core/records.ts'

@@ -1,5 +1,6 @@
 /** Transitions about who does what: who asks a silent rail, who raises its alarm, who carries a run out. No money moves. */
-import type { Commands, Lease, MarkOverdue } from '../core/ledger.ts'
+import type { Lease, MarkOverdue } from '../core/late.ts'
+import type { Commands } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { later, type Seconds, seconds } from '../core/time.ts'
