@@ -19,7 +19,7 @@ export const URL = 'http://headgate.localhost:8080'
 export const PRINCIPAL = keyFor('principal')
 
 /** Leaves of one outside planner; the first few are paid by two senders at the same time. */
-const [LEAVES, CONTESTED] = [30, 5]
+const [LEAVES, CONTESTED] = [30, 3]
 
 /** A mandate; with `holder` it is planned by an outside agent. */
 export function mandateOf(world: World, jti: string, holder?: string): string {
@@ -144,7 +144,7 @@ async function register(
 /** Sends the same payment again and again, sometimes the very same request, until it has ended. */
 async function payer(world: World, { caller, quote }: Leaf): Promise<void> {
   let last: RawRequest | undefined
-  for (let tried = 0; tried < 8; tried += 1) {
+  for (let tried = 0; tried < 5; tried += 1) {
     await world.pause(world.random.between(1, 2_500) * (tried + 1))
     const again = world.random.chance(0.15) ? last : undefined
     const request = again ?? requestOf(world, caller, '/payments', { quote })
@@ -158,7 +158,7 @@ async function payer(world: World, { caller, quote }: Leaf): Promise<void> {
     // Most do what they are told, and some go on asking.
     if (adviceOf(answer) === 'stop' || adviceOf(answer) === 'requote') {
       if (world.random.chance(0.9)) return
-    } else if (answer.status === 403 && world.random.chance(0.5)) return
+    } else if (isWaiting(answer) && world.random.chance(0.5)) return
     if (answer.status === 409) await world.pause(2_000)
   }
 }
@@ -167,6 +167,10 @@ const isEnd = ({ status, body }: Answer): boolean => {
   const { state, verdict } = body as { state?: string; verdict?: string }
   return status === 200 && (state === 'settled' || state === 'released') && verdict === 'allow'
 }
+
+/** Told no for now, that somebody else is at it, or that the rail has no word: the gateway goes on without the payer. */
+const isWaiting = ({ status, body }: Answer): boolean =>
+  status === 403 || status === 409 || (body as { state?: string }).state === 'unknown'
 
 const adviceOf = ({ body }: Answer) => (body as { reason?: { advice?: string } }).reason?.advice
 
