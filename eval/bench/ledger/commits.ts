@@ -1,6 +1,7 @@
 /**
- * The embedded store beside bare commits on the same file system: many payments in flight, and one alone. Each round
- * measures both sides at once and gives one ratio, because a disk's mood changes within seconds.
+ * The embedded store: many reservations in flight beside the same ones one at a time, on the same file, and a payment
+ * alone beside bare commits on the same file system. Each round measures all sides at once and gives one ratio, because a
+ * disk's mood changes within seconds.
  */
 import { join } from 'node:path'
 import { accepted } from '../../../tests/support/ledger.ts'
@@ -11,19 +12,20 @@ import { atOnce, openRun, pay, payInSteps, paymentOf, splitLeaves, supply } from
 export interface CommitsOrder {
   readonly atOnce: number
   readonly rounds: number
-  /** Bare commits and reservations of one round. */
+  /** Of one round: bare commits, reservations one at a time, and reservations in flight. */
   readonly bare: number
+  readonly single: number
   readonly reservations: number
   readonly pair: Rounds
 }
 
 export interface Commits {
-  /** Commits or payments a second, medians over the rounds, and the median of the rounds' ratios. */
+  /** Commits or reservations a second, medians over the rounds, and the medians of the rounds' ratios. */
   readonly bare: number
+  readonly single: number
   readonly reserved: number
-  readonly submitted: number
-  readonly reservedRatio: number
-  readonly submittedRatio: number
+  readonly toSingle: number
+  readonly toBare: number
   /** Milliseconds: a payment in two transactions, one in three, two bare commits. */
   readonly payment: number
   readonly inSteps: number
@@ -38,8 +40,8 @@ export function measureCommits(order: CommitsOrder): Promise<Commits> {
       const { root } = await openRun(ledger, 'commits')
       const { warm, batches, size } = order.pair
       const alone = 2 * (warm + batches * size)
-      const inFlight = 2 * (order.rounds + 1) * order.reservations
-      const leaves = await splitLeaves(ledger, root, alone + inFlight)
+      const inRounds = (order.rounds + 1) * (order.single + order.reservations)
+      const leaves = await splitLeaves(ledger, root, alone + inRounds)
       const next = supply(leaves.map(paymentOf))
       const commitTwice = () => {
         bare.commit()
@@ -53,33 +55,33 @@ export function measureCommits(order: CommitsOrder): Promise<Commits> {
         ],
         order.pair,
       )
-      const batch = () => Array.from({ length: order.reservations }, next)
-      const reserve = async (step: 'reserve' | 'reserveAndSubmit') => {
-        const ms = await atOnce(order.atOnce, batch(), async (of) => {
-          accepted(await ledger.execute('reserve', of[step]))
+      const reserve = async (count: number, inFlight: number) => {
+        const batch = Array.from({ length: count }, next)
+        const ms = await atOnce(inFlight, batch, async (of) => {
+          accepted(await ledger.execute('reserve', of.reserve))
         })
-        return (order.reservations * 1000) / ms
+        return (count * 1000) / ms
       }
-      const rates = { bare: [] as number[], reserved: [] as number[], submitted: [] as number[] }
+      const rates = { bare: [] as number[], single: [] as number[], reserved: [] as number[] }
       for (let round = 0; round <= order.rounds; round += 1) {
         const before = bareRate(bare, order.bare / 2)
-        const reserved = await reserve('reserve')
-        const submitted = await reserve('reserveAndSubmit')
+        const single = await reserve(order.single, 1)
+        const reserved = await reserve(order.reservations, order.atOnce)
         const after = bareRate(bare, order.bare / 2)
         // The first is the compiler's.
         if (round === 0) continue
         rates.bare.push(2 / (1 / before + 1 / after))
+        rates.single.push(single)
         rates.reserved.push(reserved)
-        rates.submitted.push(submitted)
       }
-      const ratios = (of: readonly number[]) =>
-        median(of.map((rate, i) => rate / (rates.bare[i] ?? Number.NaN)))
+      const to = (others: readonly number[]) =>
+        median(rates.reserved.map((rate, i) => rate / (others[i] ?? Number.NaN)))
       return {
         bare: median(rates.bare),
+        single: median(rates.single),
         reserved: median(rates.reserved),
-        submitted: median(rates.submitted),
-        reservedRatio: ratios(rates.reserved),
-        submittedRatio: ratios(rates.submitted),
+        toSingle: to(rates.single),
+        toBare: to(rates.bare),
         ...{ payment, inSteps, twoBare },
       }
     } finally {

@@ -30,15 +30,15 @@ const ratio = (over: number | undefined, under: number | undefined): number =>
 export async function commitFigures({ quick, tell }: Ask): Promise<readonly Figure[]> {
   tell('payments beside bare commits')
   const order: CommitsOrder = quick
-    ? { atOnce: 64, rounds: 1, bare: 4, reservations: 64, pair: rounds(true) }
-    : { atOnce: 64, rounds: 15, bare: 120, reservations: 320, pair: rounds(false) }
+    ? { atOnce: 64, rounds: 1, bare: 4, single: 4, reservations: 64, pair: rounds(true) }
+    : { atOnce: 64, rounds: 15, bare: 120, single: 60, reservations: 320, pair: rounds(false) }
   const found = await askOnce<CommitsOrder, Commits>(COMMITS, order)
-  const { bare, reserved, submitted, payment, inSteps, twoBare } = found
-  const inFlight = (name: string, value: number, rate: number): Figure => ({
-    name: `${name}, to bare commits one at a time`,
+  const { reserved, payment, inSteps, twoBare } = found
+  const inFlight = (others: string, value: number, rate: number): Figure => ({
+    name: `reservations, ${order.atOnce} in flight, to ${others} one at a time`,
     value,
     unit: 'times',
-    note: `${rate.toFixed(0)} a second beside ${bare.toFixed(0)} commits of one row, median of ${order.rounds} rounds of both`,
+    note: `${reserved.toFixed(0)} a second beside ${rate.toFixed(0)}, median of ${order.rounds} rounds of both`,
   })
   const alone = (name: string, value: number, about: string): Figure => ({
     name: `${name}, to two bare commits`,
@@ -47,8 +47,8 @@ export async function commitFigures({ quick, tell }: Ask): Promise<readonly Figu
     note: `${ms(value)} ${about}; two bare commits ${ms(twoBare)}`,
   })
   return [
-    atLeast(8, inFlight('reservations, 64 in flight', found.reservedRatio, reserved)),
-    inFlight('the same, each submitted as well', found.submittedRatio, submitted),
+    atLeast(8, inFlight('the same', found.toSingle, found.single)),
+    inFlight('bare commits of one row', found.toBare, found.bare),
     atMost(
       3,
       alone('a payment alone', payment, 'in two commits: reserved and submitted, then settled'),
