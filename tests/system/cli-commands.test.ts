@@ -121,6 +121,11 @@ describe('an export', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect((await run(['audit', 'export', '--out', file, ...at])).code).toBe(2)
     expect((await run(['audit', 'verify', file])).code).toBe(0)
+    const links = await run(['audit', 'verify', file, '--links'])
+    expect([links.code, links.out]).toEqual([
+      0,
+      expect.stringMatching(/what the events say was not/),
+    ])
     const absent = await run(['audit', 'verify', file, '--run', 'run_x', ...at])
     expect(absent.code).toBe(1)
     expect(absent.out).toContain('there is no such run in the log')
