@@ -14,9 +14,10 @@ export async function isAtRest(world: World): Promise<boolean> {
   if (rail.pending > 0 || !payments.every(({ state }) => ENDED.includes(state))) return false
   const isNoted = (paid: Paid) =>
     paid.state !== 'settled' ||
-    claims.byPeople.has(paid.id) ||
+    claims.late.byPeople.has(paid.id) ||
     paid.reversed === rail.back(paid.railKey)
   if (!payments.every(isNoted)) return false
+  if ([...claims.late.refunds.values()].some(({ state }) => state === 'open')) return false
   const runs = await store.ledger.runs({ limit: 50 })
   return runs.every(({ seal }) => seal !== undefined)
 }
@@ -76,7 +77,10 @@ async function compareStore(
 
 /** The rail's own total is what was settled less what came back, but for what people have decided against it. */
 function comparePayments(world: World): void {
-  const { reference, byPeople } = world.claims
+  const {
+    reference,
+    late: { byPeople },
+  } = world.claims
   const totals = world.rail.totals()
   for (const { id, settled, reversed } of reference.payments.values()) {
     const isSame = (totals.get(id) ?? 0) === settled - reversed

@@ -7,6 +7,7 @@ import type { HoldId, NodeId, PaymentId } from '../../runtime/core/ids.ts'
 import type { CommandName, Commands, ProofUse, Reserve } from '../../runtime/core/ledger.ts'
 import type { Account, PaymentRecord, StandingState } from '../../runtime/core/records.ts'
 import { type Draft, keys } from '../../runtime/ledger/draft.ts'
+import { LateClaims } from './late.ts'
 import { type Paid, type Place, Reference } from './reference.ts'
 
 /** What only the rail can say of a key. */
@@ -17,6 +18,10 @@ export interface RailWord {
   back(key: string): number
   /** Whether anybody was told that nothing moved. */
   saidNo(key: string): boolean
+  /** What was given back under a refund's key, if anything. */
+  refunded(key: string): number | undefined
+  /** Whether anybody was told that a refund was not made. */
+  refusedRefund(key: string): boolean
 }
 
 export type Done = {
@@ -27,26 +32,17 @@ export type Done = {
   }
 }[CommandName]
 
-type Of<N extends CommandName> = Extract<Done, { name: N }>
-
-interface Said {
-  readonly by: string
-  readonly attempt: string
-  readonly word: string
-}
+export type Of<N extends CommandName> = Extract<Done, { name: N }>
 
 const ENDED: ReadonlySet<StandingState> = new Set(['closing', 'closed'])
 const FIELDS = ['ceiling', 'available', 'reserved', 'spent', 'allotted', 'reversed'] as const
 
 export class Claims {
   readonly reference = new Reference()
+  readonly late: LateClaims
   /** `payment code` of every refusal that was recorded. */
   readonly refused = new Set<string>()
   readonly submitted = new Set<PaymentId>()
-  /** Ended by two operators, whatever the rail says of it. */
-  readonly byPeople = new Set<PaymentId>()
-  readonly overdue = new Map<PaymentId, string>()
-  readonly leases = new Map<PaymentId, { readonly holder: string; readonly until: number }>()
   #gateway: StandingState = 'live'
   readonly #rail: RailWord
   readonly #fail: (why: string) => void
@@ -56,12 +52,11 @@ export class Claims {
   readonly #quotes = new Map<string, PaymentId>()
   readonly #counters = new Map<PaymentId, readonly string[]>()
   readonly #approved = new Set<HoldId>()
-  readonly #said = new Map<PaymentId, Said>()
-  readonly #regained = new Map<PaymentId, string>()
 
   constructor(rail: RailWord, fail: (why: string) => void) {
     this.#rail = rail
     this.#fail = fail
+    this.late = new LateClaims(this.reference, rail, (holds, why) => this.#must(holds, why))
   }
 
   /** Follows one command that the store has carried out, for the first time or again; `draft` is what it wrote. */
@@ -78,12 +73,6 @@ export class Claims {
     }
     for (const id of touched) this.#comparePlace(id, draft)
     touched.clear()
-  }
-
-  paid(id: PaymentId): Paid {
-    const paid = this.reference.payments.get(id)
-    if (paid === undefined) throw new Error('expected a payment')
-    return paid
   }
 
   #judge(done: Done, draft: Draft): void {
@@ -110,22 +99,7 @@ export class Claims {
         this.#release(done)
         return
       case 'markUnknown':
-        this.#unknown(this.paid(done.input.payment))
-        return
-      case 'lease':
-        this.#lease(done)
-        return
-      case 'markOverdue':
-        this.#overdue(done)
-        return
-      case 'resolve':
-        this.#resolve(done)
-        return
-      case 'reverse':
-        this.#reverse(done)
-        return
-      case 'regain':
-        this.#regain(done)
+        this.#unknown(this.reference.paid(done.input.payment))
         return
       case 'refuse':
         this.#prove(done.input.proof)
@@ -143,17 +117,15 @@ export class Claims {
       case 'close':
         reference.close(reference.place(done.input.node))
         return
-      case 'refund':
-      case 'refunded':
-      case 'refundFailed':
-      case 'refundUnknown':
-      case 'eraseParts':
-      case 'erase':
-        this.#fail('money was refunded or a run erased, and nobody does that here')
+      case 'haltRun':
+        this.#fail('a run was halted, and nobody edits accounts here')
         return
+      case 'leaseRun':
       case 'saveStep':
       case 'finishRun':
         return
+      default:
+        this.late.judge(done)
     }
   }
 
@@ -201,7 +173,7 @@ export class Claims {
       this.#must(place.available >= 0, 'more was set aside than there was')
       const quote = `${merchant} ${quoteJti}`
       const holder = this.#quotes.get(quote) ?? id
-      const isFree = holder === id || this.paid(holder).state === 'released'
+      const isFree = holder === id || this.reference.paid(holder).state === 'released'
       this.#must(isFree, 'two payments hold one quote')
       this.#quotes.set(quote, id)
       if (approval) this.#use(approval.hold, draft)
@@ -229,7 +201,7 @@ export class Claims {
 
   #submit(id: PaymentId, isExpired: boolean): void {
     if (this.submitted.has(id)) return
-    const paid = this.paid(id)
+    const paid = this.reference.paid(id)
     this.#must(paid.state === 'reserved', 'a payment was submitted that was not reserved')
     const isLive = this.#isLive(this.reference.place(paid.node))
     this.#must(isLive, 'a payment was submitted after its path was stopped')
@@ -243,7 +215,7 @@ export class Claims {
   }
 
   #settle({ input: { payment, amount } }: Of<'settle'>): void {
-    const paid = this.paid(payment)
+    const paid = this.reference.paid(payment)
     if (paid.state === 'settled') return
     const isRails = this.#rail.moved(paid.railKey) === amount
     this.#must(isRails, 'what was settled is not what the rail moved')
@@ -252,7 +224,7 @@ export class Claims {
   }
 
   #release({ input: { payment, from } }: Of<'release'>): void {
-    const paid = this.paid(payment)
+    const paid = this.reference.paid(payment)
     if (paid.state === 'released') return
     const wasSubmitted = this.submitted.has(payment)
     this.#must(paid.state !== 'settled', 'a settled payment was released')
@@ -260,61 +232,6 @@ export class Claims {
     const mayBe = !wasSubmitted || this.#rail.saidNo(paid.railKey)
     this.#must(mayBe, 'money was released without the rail’s word')
     this.reference.release(paid)
-  }
-
-  #lease({ input: { payment, holder, seconds, now } }: Of<'lease'>): void {
-    const held = this.leases.get(payment)
-    const isHeld = held !== undefined && held.until > now && held.until <= now + seconds
-    this.#must(!isHeld || held.holder === holder, 'two ask the rail about one payment')
-    if (isHeld && held.until - now > seconds / 2) return
-    this.leases.set(payment, { holder, until: now + seconds })
-  }
-
-  #overdue({ input: { payment, attempt }, result }: Of<'markOverdue'>): void {
-    if (!result.raised) return
-    const isFirst = (this.overdue.get(payment) ?? attempt) === attempt
-    this.#must(isFirst, 'an alarm was raised twice')
-    this.overdue.set(payment, attempt)
-  }
-
-  #resolve({ input }: Of<'resolve'>): void {
-    const { payment, outcome, amount, evidence, by, attempt } = input
-    const paid = this.paid(payment)
-    const said = this.#said.get(payment)
-    if (said?.attempt === attempt || this.byPeople.has(payment)) return
-    const word = `${outcome} ${amount} ${evidence}`
-    this.#must(paid.state === 'unknown', 'people ended a payment that is not unknown')
-    if (said?.word !== word) {
-      this.#said.set(payment, { by, attempt, word })
-      return
-    }
-    this.#must(said.by !== by, 'one operator ended a payment alone')
-    this.byPeople.add(payment)
-    if (outcome === 'settled') this.reference.settle(paid, amount)
-    else this.reference.release(paid)
-  }
-
-  #reverse({ input: { payment, amount }, result }: Of<'reverse'>): void {
-    const paid = this.paid(payment)
-    // A note that was there already changes nothing, and the comparison would see it if it did.
-    if (!result.noted) return
-    this.#must(paid.state === 'settled', 'money came back of a payment that is not settled')
-    this.reference.reverse(paid, amount)
-    const isRails = paid.reversed <= this.#rail.back(paid.railKey)
-    this.#must(isRails, 'more came back than the rail returned')
-    this.#must(paid.reversed <= paid.settled, 'more came back than was settled')
-  }
-
-  #regain({ input: { payment, reversedAmount, attempt } }: Of<'regain'>): void {
-    if (this.#regained.get(payment) === attempt) return
-    this.#regained.set(payment, attempt)
-    const paid = this.paid(payment)
-    const [root] = this.reference.place(paid.node).path
-    const isOpen = root !== undefined && !ENDED.has(this.reference.place(root).state)
-    this.#must(isOpen, 'money was put to use again in a run that has ended')
-    this.#must(paid.reversed === reversedAmount, 'money was put to use again that nobody saw')
-    this.#must(paid.reversed > paid.regained, 'the same money was put to use again twice')
-    this.reference.regain(paid)
   }
 
   #stand({ node, state }: Of<'setStanding'>['input']): void {
@@ -327,7 +244,7 @@ export class Claims {
   }
 
   #comparePayment({ id, state, settledAmount }: PaymentRecord): void {
-    const paid = this.paid(id)
+    const paid = this.reference.paid(id)
     const isSame = state === paid.state && (settledAmount ?? 0) === paid.settled
     this.#must(isSame, 'a payment is not what the reference says')
   }

@@ -1,5 +1,5 @@
 /** Operators with bad timing: they stop and resume, decide holds, end what the rail is silent about, and reuse what came back. */
-import type { PaymentId } from '../../runtime/core/ids.ts'
+import type { PaymentId, RunId } from '../../runtime/core/ids.ts'
 import { minor } from '../../runtime/core/money.ts'
 import { nowSeconds } from '../../runtime/core/time.ts'
 import type { ResolutionWord } from '../../runtime/gateway/operate.ts'
@@ -17,6 +17,8 @@ const ACTS = [
   ['cancel', 0.02],
   ['resolve', 0.1],
   ['regain', 0.15],
+  ['refund', 0.2],
+  ['erase', 0.02],
 ] as const
 
 /** One act, on something that exists, at a moment that nobody chose. */
@@ -33,6 +35,8 @@ export async function operate(world: World): Promise<void> {
   if (name === 'resume') return resumeAll(world)
   if (name === 'resolve') return resolveOne(world, random.pick(unknown(world)))
   if (name === 'regain') return regainOne(world, random.pick(cameBack(world)))
+  if (name === 'refund') return refundOne(world, random.pick(settled(world)))
+  if (name === 'erase') return eraseOne(world, claims.reference.place(node).run)
   await world.outside(async (gateway) => {
     if (name === 'freeze') {
       // A whole run as often as one of its nodes: there are payments below it.
@@ -57,7 +61,7 @@ export async function tidyUp(world: World): Promise<void> {
   await decideHolds(world, false)
   for (const paid of unknown(world)) {
     // The alarm is what tells people.
-    if (!claims.overdue.has(paid.id)) continue
+    if (!claims.late.alarms.has(paid.id)) continue
     await resolveOne(world, paid)
     await resolveOne(world, paid)
   }
@@ -89,6 +93,8 @@ const payments = (world: World, is: (paid: Paid) => boolean): Paid[] =>
 
 const unknown = (world: World) => payments(world, ({ state }) => state === 'unknown')
 
+const settled = (world: World) => payments(world, ({ state }) => state === 'settled')
+
 const cameBack = (world: World) => payments(world, ({ reversed, regained }) => reversed > regained)
 
 /** Some operator's word: mostly what the rail's statement says, sometimes the contrary, sometimes said by the same again. */
@@ -97,7 +103,7 @@ async function resolveOne(world: World, paid: Paid | undefined): Promise<void> {
   const { random, claims } = world
   const by = random.pick(PEOPLE) ?? 'olga'
   const result = await world.outside((gateway) => gateway.resolve({ ...wordOf(world, paid), by }))
-  if (result?.ok && claims.byPeople.has(paid.id)) world.count('resolved')
+  if (result?.ok && claims.late.byPeople.has(paid.id)) world.count('resolved')
 }
 
 function wordOf(world: World, { id, amount, railKey }: Paid): Omit<ResolutionWord, 'by'> {
@@ -121,4 +127,29 @@ async function regainOne(world: World, paid: Paid | undefined): Promise<void> {
   const word = { payment, reversedAmount: minor(reversed), evidence: 'statement', by: 'olga' }
   const result = await world.outside((gateway) => gateway.regain(word))
   if (result?.ok) world.count('regained')
+}
+
+/** A part or all of it, by one of two keys or both at once: so one refund is asked for again, and two meet. */
+async function refundOne(world: World, paid: Paid | undefined): Promise<void> {
+  if (paid === undefined) return
+  const { random } = world
+  const amount = random.chance(0.5) ? paid.settled : random.between(1, paid.settled + 1)
+  const word = { payment: paid.id, amount: minor(amount), by: random.pick(PEOPLE) ?? 'olga' }
+  const keys = random.chance(0.4) ? ['first', 'second'] : [random.pick(['first', 'second']) ?? '']
+  await Promise.all(
+    keys.map(async (idempotencyKey) => {
+      const result = await world.outside((gateway) => gateway.refund({ ...word, idempotencyKey }))
+      if (result?.ok && result.refund.state === 'made') world.count('refunded')
+    }),
+  )
+}
+
+/** The log and the books are compared with some runs that nobody can read any more. */
+export async function eraseSome(world: World): Promise<void> {
+  for (const run of world.runs) if (world.random.chance(0.3)) await eraseOne(world, run)
+}
+
+async function eraseOne(world: World, run: RunId): Promise<void> {
+  const result = await world.outside((gateway) => gateway.erase(run, 'olga'))
+  if (result?.ok) world.count('erased')
 }

@@ -203,6 +203,28 @@ export const PLANTED: { readonly [name: string]: Planted } = {
       return found && { ...found, reversals: [] }
     },
   })),
+  'a refund that the rail is silent about has failed': {
+    rail: (rail) => ({
+      ...rail,
+      refund: async (order) => {
+        const outcome = await rail.refund?.(order)
+        return outcome?.kind === 'refunded' ? outcome : { kind: 'declined', reason: 'silent' }
+      },
+    }),
+  },
+  'refunds on their way are not counted': lying(['refund'], (draft) => ({
+    get: (of: Key<'payment'>) => {
+      const found = draft.get(of)
+      const refunds = found?.refunds?.map((each) => ({ ...each, state: 'failed' }))
+      return found && { ...found, refunds }
+    },
+  })),
+  'a refund that the rail told of before is noted again': lying(['refunded'], (draft) => ({
+    get: (of: Key<'payment'>) => {
+      const found = draft.get(of)
+      return found && { ...found, reversals: [] }
+    },
+  })),
   'one operator is enough to end a payment': misreads('resolve', ({ resolution }) => ({
     resolution: resolution && { ...resolution, by: 'nobody' },
   })),

@@ -9,6 +9,8 @@ import type {
   RailLookup,
   RailOrder,
   RailOutcome,
+  RailRefund,
+  RailRefundOutcome,
   RailReversal,
 } from '../../runtime/core/rail.ts'
 import type { RailWord } from './claims.ts'
@@ -44,7 +46,9 @@ export class RailBook implements RailWord {
   readonly #entries = new Map<string, Entry>()
   readonly #no = new Set<string>()
   readonly #silent = new Set<string>()
-  readonly #called = new Set<PaymentId>()
+  readonly #called = new Set<string>()
+  readonly #refunds = new Map<string, Exclude<RailRefundOutcome, { kind: 'unknown' }>>()
+  readonly #refused = new Set<string>()
 
   constructor(world: World) {
     this.#world = world
@@ -62,6 +66,15 @@ export class RailBook implements RailWord {
 
   saidNo(key: string): boolean {
     return this.#no.has(key)
+  }
+
+  refunded(key: string): number | undefined {
+    const outcome = this.#refunds.get(key)
+    return outcome?.kind === 'refunded' ? outcome.amount : undefined
+  }
+
+  refusedRefund(key: string): boolean {
+    return this.#refused.has(key)
   }
 
   /** What moved in all less what came back, and for which payments. */
@@ -85,6 +98,9 @@ export class RailBook implements RailWord {
       },
       pay: (order) => this.#pay(process, order),
       lookup: (key) => this.#world.io(process, 'rail.lookup', () => this.#lookup(key)),
+      refund: (order) => this.#refund(process, order),
+      lookupRefund: ({ key }) =>
+        this.#world.io(process, 'rail.lookupRefund', () => this.#lookupRefund(key)),
       ready: async () => undefined,
     }
   }
@@ -104,7 +120,7 @@ export class RailBook implements RailWord {
   /** It finds its voice when it is too late. */
   #isEnded(key: string): boolean {
     const { claims } = this.#world
-    return [...claims.byPeople].some((id) => claims.paid(id).railKey === key)
+    return [...claims.late.byPeople].some((id) => claims.reference.paid(id).railKey === key)
   }
 
   #fate(): Fate {
@@ -119,16 +135,41 @@ export class RailBook implements RailWord {
 
   #pay(process: Process, order: RailOrder): Promise<RailOutcome> {
     const world = this.#world
-    const { random } = world
     this.#judge(order)
     const fate = this.#fate()
     world.trace(`rail.pay ${order.payment} ${fate}`)
     if (fate === 'silent') this.#silent.add(order.key)
+    const no = () => this.#no.add(order.key)
+    return this.#send(process, { fate, no, deliver: () => this.#deliver(order, fate) })
+  }
+
+  #refund(process: Process, order: RailRefund): Promise<RailRefundOutcome> {
+    const world = this.#world
+    const { key, payment } = order
+    if (this.#called.has(key)) world.fail('a refund reached the rail twice')
+    this.#called.add(key)
+    if (!world.claims.late.refunds.has(key))
+      world.fail('the rail was called without a durable refund')
+    // It answers in the end: nobody could say what became of a refund otherwise.
+    const drawn = this.#fate()
+    const fate = drawn === 'silent' ? 'lostReply' : drawn
+    world.trace(`rail.refund ${payment} ${fate}`)
+    const no = () => this.#refused.add(key)
+    return this.#send(process, { fate, no, deliver: () => this.#giveBack(order, fate) })
+  }
+
+  /** A request on its way, and a reply: either may be lost, late or doubled; `no` hears that the rail has moved nothing. */
+  #send<T extends { kind: string }>(
+    process: Process,
+    { fate, no, deliver }: { fate: Fate; no: () => void; deliver: () => T },
+  ): Promise<T | Undelivered> {
+    const world = this.#world
+    const { random } = world
     return new Promise((resolve) => {
-      const reply = (ms: number, outcome: RailOutcome) =>
+      const reply = (ms: number, outcome: T | Undelivered) =>
         world.scheduler.after(ms, () => {
           if (!process.isAlive) return
-          if (outcome.kind === 'declined' || outcome.kind === 'notSent') this.#no.add(order.key)
+          if (outcome.kind === 'declined' || outcome.kind === 'notSent') no()
           resolve(outcome)
         })
       const soon = () => random.between(2, 60)
@@ -142,15 +183,14 @@ export class RailBook implements RailWord {
       }
       const arrives = fate === 'slow' ? random.between(1_000, 9_000) : soon()
       world.scheduler.after(arrives, () => {
-        const outcome = this.#deliver(order, fate)
+        const outcome = deliver()
         if (fate === 'lostReply' || fate === 'silent') {
           world.count('lostReplies')
           return lost()
         }
         reply(fate === 'slow' ? random.between(10, 12_000) : soon(), outcome)
       })
-      if (fate === 'twice')
-        world.scheduler.after(arrives + soon(), () => this.#deliver(order, fate))
+      if (fate === 'twice') world.scheduler.after(arrives + soon(), deliver)
     })
   }
 
@@ -173,7 +213,7 @@ export class RailBook implements RailWord {
       return before.outcome
     }
     const isReleased = claims.reference.payments.get(payment)?.state === 'released'
-    if (isReleased && !claims.byPeople.has(payment))
+    if (isReleased && !claims.late.byPeople.has(payment))
       world.fail('money moved for a payment that had been released')
     const outcome =
       fate === 'declined'
@@ -186,25 +226,54 @@ export class RailBook implements RailWord {
     return outcome
   }
 
+  /** As much as is left of what moved, or nothing. */
+  #giveBack({ key, paymentKey, amount, currency }: RailRefund, fate: Fate): RailRefundOutcome {
+    const known = this.#refunds.get(key)
+    if (known !== undefined) {
+      this.#world.count('duplicates')
+      return known
+    }
+    const entry = this.#entries.get(paymentKey)
+    const left = (this.moved(paymentKey) ?? 0) - this.back(paymentKey)
+    const isNo = entry === undefined || entry.isWhole || amount > left || fate === 'declined'
+    if (!isNo) entry.back.push({ id: key, kind: 'refunded', amount })
+    const outcome = isNo
+      ? ({ kind: 'declined', reason: 'declined' } as const)
+      : ({ kind: 'refunded', reference: key, amount, currency } as const)
+    this.#refunds.set(key, outcome)
+    this.#world.trace(`rail refunded ${key} ${outcome.kind}`)
+    return outcome
+  }
+
+  #lookupRefund(key: string): RailRefundOutcome | { readonly kind: 'absent' } {
+    const { random, isFaulty } = this.#world
+    if (isFaulty && random.chance(0.1)) return { kind: 'unknown', reason: 'reset' }
+    const outcome = this.#refunds.get(key)
+    if (outcome?.kind !== 'refunded') this.#refused.add(key)
+    return outcome ?? { kind: 'absent' }
+  }
+
   /** Some of it, or all, in one or two parts; long after anybody would have asked. */
   #turnBack(key: string): void {
     const { random, scheduler } = this.#world
     const parts = random.between(1, 3)
-    const isWhole = random.chance(0.2)
+    const wantsWhole = random.chance(0.2)
     for (let part = 1; part <= parts; part += 1) {
       this.pending += 1
       scheduler.after(random.between(2_000, 60_000), () => {
         this.pending -= 1
-        this.#takeBack(key, part, isWhole)
+        this.#takeBack(key, part, wantsWhole)
       })
     }
   }
 
-  #takeBack(key: string, part: number, isWhole: boolean): void {
+  #takeBack(key: string, part: number, wantsWhole: boolean): void {
     const world = this.#world
     const entry = this.#entries.get(key)
     const left = (this.moved(key) ?? 0) - this.back(key)
     if (entry === undefined || left === 0) return
+    // Without an id of its own it cannot be told from a refund.
+    const isWhole = wantsWhole && entry.back.every(({ kind }) => kind === 'reversed')
     const amount = minor(isWhole || left === 1 ? left : world.random.between(1, left + 1))
     const kind = part === 1 ? 'reversed' : 'refunded'
     entry.back.push({ id: `${kind}-${part}`, kind, amount })
@@ -213,6 +282,9 @@ export class RailBook implements RailWord {
     world.trace(`rail took back ${entry.payment} ${amount}`)
   }
 }
+
+/** What everybody understands of a call of which the rail has said nothing. */
+type Undelivered = Extract<RailOutcome, { kind: 'unknown' | 'notSent' }>
 
 function settled({ key, amount, currency }: RailOrder, fate: Fate) {
   const sum = fate === 'more' ? amount + 7 : fate === 'less' ? Math.max(1, amount - 3) : amount

@@ -34,6 +34,12 @@ export class Reference {
     return place
   }
 
+  paid(id: PaymentId): Paid {
+    const paid = this.payments.get(id)
+    if (paid === undefined) throw new Error('expected a payment')
+    return paid
+  }
+
   open(id: NodeId, run: RunId, path: readonly NodeId[], ceiling: number): void {
     const none = { reserved: 0, spent: 0, allotted: 0, reversed: 0, openChildren: 0 }
     this.places.set(id, { run, path, ceiling, available: ceiling, ...none, state: 'live' })

@@ -5,11 +5,11 @@
  * - behind the ports: `store` (with the file of checkpoints), `rail`, `tokens`, `signatures`, and in `fakes` the shops,
  *   agents and the monitor.
  * - from outside: `people` with keys of their own, and `operators`.
- * - the judges: `reference` is the ledger in its shortest form, `claims` what must hold at each step, `books` what must
- *   hold at the end; `planted` has the faults that they ought to find.
+ * - the judges: `reference` is the ledger in its shortest form, `claims` (and `late`) what must hold at each step, `books`
+ *   what must hold at the end; `planted` has the faults that they ought to find.
  */
 import { closeBooks, isAtRest, unrest } from './books.ts'
-import { operate, tidyUp } from './operators.ts'
+import { eraseSome, operate, tidyUp } from './operators.ts'
 import { funnelRun, outsidePlanner } from './people.ts'
 import type { Planted } from './planted.ts'
 import { type Counts, START_MS, World } from './world.ts'
@@ -98,7 +98,9 @@ async function calm(world: World, isFailed: () => boolean): Promise<void> {
   let isDone = false
   const look = async () => {
     await tidyUp(world)
-    isDone = await isAtRest(world)
+    const isOver = await isAtRest(world)
+    if (isOver) await eraseSome(world)
+    isDone = isOver
     scheduler.after(10_000, () => void look())
   }
   scheduler.after(1_000, () => void look())

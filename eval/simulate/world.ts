@@ -29,6 +29,8 @@ export const COUNTED = [
   'resolved',
   'contradicted',
   'reversals',
+  'refunded',
+  'erased',
   'regained',
   'checkpoints',
   'compared',
@@ -169,8 +171,8 @@ export class World {
     const { process, claims } = this
     if (!process.isAlive) return
     this.count('crashes')
-    for (const [payment, { holder, until }] of claims.leases) {
-      const isAwaited = ['submitted', 'unknown'].includes(claims.paid(payment).state)
+    for (const [payment, { holder, until }] of claims.late.leases) {
+      const isAwaited = ['submitted', 'unknown'].includes(claims.reference.paid(payment).state)
       const isTheirs = process.leases.has(holder) && until * 1000 > this.wallMs()
       if (isAwaited && isTheirs) this.count('lostLeases')
     }
