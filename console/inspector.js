@@ -65,6 +65,24 @@ function account({ node, sums }, currency) {
   ]
 }
 
+/** @param {Item['node']} node @param {string} currency @returns {Child[]} */
+function payment({ payment }, currency) {
+  if (payment === undefined) return []
+  const { id, state, overdue, payee, amount, reversed } = payment
+  const figure = (/** @type {number} */ minor) =>
+    h('span', { class: 'figure' }, money(minor, currency))
+  return [
+    h('h3', {}, 'Payment'),
+    facts([
+      ['State', badge(state, overdue ? `${state}, overdue` : state)],
+      ['Payee', words(payee)],
+      ['Amount', figure(amount)],
+      ...(reversed === undefined ? [] : [/** @type {const} */ (['Came back', figure(reversed)])]),
+      ['Payment', identifier(id)],
+    ]),
+  ]
+}
+
 /**
  * @param {() => Item} item as it is when a button is pressed
  * @param {Context} context
@@ -125,19 +143,7 @@ export function createInspector(element) {
       ),
     ])
     put('account', [node, sums], () => account(item, currency))
-    put('payment', node.payment, () =>
-      node.payment === undefined
-        ? []
-        : [
-            h('h3', {}, 'Payment'),
-            facts([
-              ['State', badge(node.payment.state)],
-              ['Payee', words(node.payment.payee)],
-              ['Amount', h('span', { class: 'figure' }, money(node.payment.amount, currency))],
-              ['Payment', identifier(node.payment.id)],
-            ]),
-          ],
-    )
+    put('payment', node.payment, () => payment(node, currency))
     put('checks', [node.id, node.lastChecks, node.lastCode], () => checks(item))
     put('rest', [node.id, node.payees, node.expiresAtSeconds, node.seq], () => [
       h('h3', {}, 'Token'),

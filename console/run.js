@@ -25,6 +25,9 @@ const HIDDEN_READ_MS = 30_000
 /** @param {RunView} run */
 const isFinal = (run) => run.finishedAtSeconds !== undefined
 
+/** @param {RunView} run whether an account of it differs from its log, and whether its words are gone */
+const marks = (run) => [run.haltedAtSeconds !== undefined, run.erasedAtSeconds !== undefined]
+
 /** @param {RunView} run */
 function totals({ currency, ceiling, totals: { spent, reserved, available } }) {
   const sums = { spent, reserved, available, ceiling }
@@ -79,10 +82,13 @@ function createSummary(element, changed) {
   /** @param {RunView} run @param {boolean} whole whether the freeze is of the whole run */
   return (run, whole) => {
     const { id, task, state, frozen, heldCount, seal, reason } = run
+    const [isHalted, isErased] = marks(run)
     put('over', id, () => [h('a', { href: '/' }, 'Runs'), ' / ', identifier(id)])
     put('title', task, () => [h('h1', {}, words(oneLine(task), 160))])
-    put('states', [state, frozen, whole, heldCount, seal, isFinal(run)], () => [
+    put('states', [state, isHalted, isErased, frozen, whole, heldCount, seal, isFinal(run)], () => [
       badge(state),
+      isHalted && badge('failed', 'halted'),
+      isErased && badge('final', 'erased'),
       frozen && badge('frozen', whole ? 'frozen' : 'frozen in part'),
       heldCount > 0 && badge('held', `${heldCount} held`),
       seal !== undefined && badge('passed', 'sealed'),

@@ -57,7 +57,13 @@ function row(run) {
     h(
       'td',
       {},
-      h('span', { class: 'states-cell' }, badge(run.state), run.frozen && badge('frozen')),
+      h(
+        'span',
+        { class: 'states-cell' },
+        badge(run.state),
+        run.haltedAtSeconds !== undefined && badge('failed', 'halted'),
+        run.frozen && badge('frozen'),
+      ),
     ),
     h('td', { class: 'figure' }, money(totals.spent, currency), bar(sums)),
     h('td', { class: 'figure' }, money(ceiling, currency)),

@@ -122,6 +122,8 @@ export const runViewSchema = z.strictObject({
   seal: z.string().optional(),
   /** From then on `erased` stands where personal values were. */
   erasedAtSeconds: at.optional(),
+  /** An account of it differs from its log: nothing of it is paid any more. */
+  haltedAtSeconds: at.optional(),
   /** Sums over all nodes. */
   totals: z.strictObject({ available: minorSchema, reserved: minorSchema, spent: minorSchema }),
   heldCount: z.number().int(),
@@ -152,6 +154,10 @@ export const nodeViewSchema = z.strictObject({
       payee: z.string(),
       amount: minorSchema,
       state: z.enum(PAYMENT_STATES),
+      /** The rail has had no word on it for too long. */
+      overdue: z.literal(true).optional(),
+      /** What came back of it, and counts as spent until a person puts it to use again. */
+      reversed: minorSchema.optional(),
     })
     .optional(),
   lastChecks: z.array(checkResultSchema).optional(),

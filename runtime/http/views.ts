@@ -6,7 +6,7 @@ import { LIMITS } from '../core/limits.ts'
 import { type Mandate, mandateSchema } from '../core/mandate.ts'
 import type { Minor } from '../core/money.ts'
 import { ERASED } from '../core/personal.ts'
-import type { HoldRecord, RunRecord } from '../core/records.ts'
+import type { HoldRecord, PaymentRecord, RunRecord } from '../core/records.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import type { HoldView, NodeView, RunDetail, RunView } from '../core/wire.ts'
 import type { Feeds } from './feed.ts'
@@ -131,6 +131,7 @@ function viewOfRun(
       : { finishedAtSeconds: record.finishedAtSeconds }),
     ...(record.seal === undefined ? {} : { seal: record.seal }),
     ...(record.erasedAtSeconds === undefined ? {} : { erasedAtSeconds: record.erasedAtSeconds }),
+    ...(record.halted === undefined ? {} : { haltedAtSeconds: record.halted.atSeconds }),
     totals: {
       available: total(tree, 'available'),
       reserved: total(tree, 'reserved'),
@@ -167,12 +168,17 @@ function viewOfNode({ node, account, standing, ...last }: NodeState): NodeView {
             payee: payment.payee,
             amount: payment.settledAmount ?? payment.amount,
             state: payment.state,
+            ...(isOverdue(payment) ? { overdue: true } : {}),
+            ...(account.reversed === 0 ? {} : { reversed: account.reversed }),
           },
         }),
     ...(last.lastChecks === undefined ? {} : { lastChecks: [...last.lastChecks] }),
     ...(last.lastCode === undefined ? {} : { lastCode: last.lastCode }),
   }
 }
+
+const isOverdue = ({ state, overdue }: PaymentRecord): boolean =>
+  overdue !== undefined && (state === 'submitted' || state === 'unknown')
 
 function viewOfHold(record: HoldRecord, path: HoldView['path'], payeeName: string): HoldView {
   return {

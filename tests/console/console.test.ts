@@ -1,6 +1,7 @@
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { minor } from '../../runtime/core/money.ts'
 import { HOSTILE, hold, nodes, run } from '../support/console-data.ts'
 import { CODE, type ConsoleStub, startConsoleStub } from '../support/console-stub.ts'
 import { hasChromium, launch, watchedPage } from './browser.ts'
@@ -420,6 +421,25 @@ describe.skipIf(!hasChromium)('the console', PATIENT, () => {
     stub.state.signedIn = false
     stub.cut()
     await page.getByLabel('One-time code').waitFor()
+  })
+
+  it('says of a run that it is halted or erased, of a payment that it is overdue, and what came back', async () => {
+    stub.state.runs = [
+      run({ haltedAtSeconds: 1_796_000_300, erasedAtSeconds: 1_796_000_400, task: 'erased' }),
+    ]
+    stub.state.nodes = nodes().map((each) =>
+      each.id === 'nd_leaf5' && each.payment !== undefined
+        ? { ...each, payment: { ...each.payment, overdue: true, reversed: minor(12_500) } }
+        : each,
+    )
+    await open(`${RUN}#nd_leaf5`)
+    const states = await page.locator('.states').first().textContent()
+    expect([states?.includes('halted'), states?.includes('erased')]).toEqual([true, true])
+    const side = page.locator('.inspector')
+    await side.getByText('unknown, overdue').waitFor()
+    expect(await side.textContent()).toContain('Came backINR 125.00')
+    await open('/')
+    expect(await page.locator('.states-cell').first().textContent()).toContain('halted')
   })
 
   it('stops following a run that is over and says that it is final', async () => {
