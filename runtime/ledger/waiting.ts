@@ -23,11 +23,14 @@ export function* lease(input: Lease, draft: Draft): Steps<Commands['lease']['res
   return { ok: true, payment: leased }
 }
 
-/** One that would end later than any given now was given by a clock that has been put back since. */
+/**
+ * One that would end much later than any given now was given by a clock that has been put back since. A third of a lease
+ * later is only the clock of another machine, and is what a holder that stops at two thirds leaves room for.
+ */
 const isInForce = (
   { untilSeconds }: { untilSeconds: Seconds },
   { now, seconds }: { now: Seconds; seconds: number },
-): boolean => untilSeconds > now && untilSeconds <= later(now, seconds)
+): boolean => untilSeconds > now && untilSeconds <= later(now, seconds + Math.floor(seconds / 3))
 
 /** A lease of any length is in force for its own length: nobody can shorten another's by asking for less. */
 export function* leaseRun(

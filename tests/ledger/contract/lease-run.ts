@@ -34,6 +34,15 @@ export function leaseRunContract(bench: Bench): void {
       accepted(await lease(by('b', 11)))
     })
 
+    it('is not taken by a process whose clock stands a little before its holder’s', async () => {
+      const by = await setUp()
+      accepted(await lease(by('a', 100)))
+      for (const behind of [1, 5, LIMITS.leaseSeconds / 3]) {
+        await bench.refusedBy('leaseRun', by('b', 100 - behind), 'conflict')
+      }
+      accepted(await lease(by('b', 100 - LIMITS.leaseSeconds / 3 - 1)))
+    })
+
     it('that a clock gave which has been put back since keeps nobody out', async () => {
       const by = await setUp()
       accepted(await lease(by('a', 3_600)))
