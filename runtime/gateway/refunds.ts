@@ -60,6 +60,8 @@ export async function refundPayment(gate: Gate, word: RefundWord): Promise<Refun
 const refundOf = ({ refunds = [] }: PaymentRecord, refund: RefundRecord): RefundRecord =>
   refunds.find(({ id }) => id === refund.id) ?? refund
 
+const isOpen = ({ state }: RefundRecord): boolean => state === 'pending' || state === 'unknown'
+
 const orderOf = (payment: PaymentRecord, { id, amount }: RefundRecord): RailRefund => ({
   payment: payment.id,
   key: refundKeyOf(id),
@@ -109,7 +111,9 @@ async function recordRefund(deps: OutcomeDeps, ended: Ended): Promise<PaymentRec
       if (made.ok) return made.payment
       // More than was settled would have come back: the rail's word, but nothing that the sums can hold.
       if (made.code === 'insufficient') return odd('rail_amount')
-      return standing(deps.ledger, payment.id, 'refunded', made.code)
+      const now = await standing(deps.ledger, payment.id, 'refunded', made.code)
+      // The rail's id for it is one that is noted for other money already: one of the two cannot be so.
+      return isOpen(refundOf(now, refund)) ? odd('rail_amount') : now
     }
     case 'declined':
     case 'notSent': {
@@ -160,29 +164,46 @@ export interface RefundRound extends OutcomeDeps {
   readonly proofMs: number
 }
 
-/** Asks the rail about refunds that have no end yet; returns payments of which more was refunded than before. */
+/**
+ * Asks the rail about refunds that have no end yet; returns payments of which more was refunded than before. Throws the
+ * first Fault after having tried every payment.
+ */
 export async function askAboutRefunds(round: RefundRound): Promise<readonly PaymentId[]> {
   const { ledger, rail, clock } = round
   if (rail.lookupRefund === undefined) return []
   const made: PaymentId[] = []
+  const faults: unknown[] = []
+  const each = async (act: () => Promise<void>) => {
+    try {
+      await act()
+    } catch (error) {
+      faults.push(error)
+    }
+  }
+  const ask = async (payment: PaymentRecord, refund: RefundRecord, nowMs: number) => {
+    const outcome = await lookedUp(round, payment, refund, nowMs)
+    if (outcome === undefined) return
+    const after = await recordRefund(round, { payment, refund, outcome, now: nowSeconds(clock) })
+    if (refundOf(after, refund).state === 'made') made.push(payment.id)
+  }
   for (const payment of await ledger.refunding(LIMITS.pageItems)) {
     const nowMs = clock.nowMs()
     const silent = (payment.refunds ?? []).filter(
-      ({ state, submittedAtMs }) =>
-        (state === 'pending' || state === 'unknown') && nowMs - submittedAtMs > round.patienceMs,
+      (refund) => isOpen(refund) && nowMs - refund.submittedAtMs > round.patienceMs,
     )
-    if (silent.length === 0 || !(await round.isLeased(payment))) continue
-    for (const refund of silent) {
-      const outcome = await lookedUp(round, payment, refund, nowMs)
-      if (outcome === undefined) continue
-      const after = await recordRefund(round, { payment, refund, outcome, now: nowSeconds(clock) })
-      if (refundOf(after, refund).state === 'made') made.push(payment.id)
-    }
+    await each(async () => {
+      if (silent.length === 0 || !(await round.isLeased(payment))) return
+      for (const refund of silent) await each(() => ask(payment, refund, nowMs))
+    })
   }
+  if (faults.length > 0) throw faults[0]
   return made
 }
 
-/** Undefined where nothing was learned. */
+/**
+ * Undefined where nothing was learned. Its call has ended by now, one way or the other, so a rail that does not answer
+ * leaves it unknown, as it leaves a payment: it is shown as such.
+ */
 async function lookedUp(
   { rail, timers, railMs, sinceMs, proofMs }: RefundRound,
   payment: PaymentRecord,
@@ -192,11 +213,12 @@ async function lookedUp(
   try {
     const call = rail.lookupRefund?.(orderOf(payment, refund))
     const found = call && (await within(call, railMs, timers))
-    if (found === undefined || found === 'late' || found.kind === 'notSent') return undefined
+    if (found === undefined) return undefined
+    if (found === 'late' || found.kind === 'notSent') return { kind: 'unknown', reason: 'late' }
     if (found.kind !== 'absent') return found
     const watchedMs = nowMs - Math.max(refund.submittedAtMs, sinceMs)
     return watchedMs > proofMs ? { kind: 'declined', reason: 'absent_at_rail' } : undefined
   } catch {
-    return undefined
+    return { kind: 'unknown', reason: 'lookup_failed' }
   }
 }

@@ -1,5 +1,6 @@
 /** What a gateway makes of a rail's word on a refund, and of a rail that makes none. */
 import { describe, expect, it } from 'vitest'
+import { Fault } from '../../runtime/core/errors.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type { RailRefund, RailRefundOutcome } from '../../runtime/core/rail.ts'
 import { createReconciler } from '../../runtime/gateway/reconcile.ts'
@@ -76,6 +77,37 @@ describe('a refund', () => {
       expect((await world.onlyPayment()).reversals).toBeUndefined()
     },
   )
+
+  it('that the rail names as another one is unknown, with one alarm, and the other stays as it was', async () => {
+    const { refund, world, id, reconciler } = await settled(made({ reference: 'one-for-both' }))
+    expect(stateOf(await refund(400, 'one'))).toBe('made')
+    expect(stateOf(await refund(400, 'two'))).toBe('unknown')
+    expect(world.alarms).toEqual([{ kind: 'rail_amount', payment: id }])
+    world.clock.advance(600)
+    await reconciler.runOnce()
+    expect(world.alarms).toEqual([{ kind: 'rail_amount', payment: id }])
+    const { refunds, reversals } = await world.onlyPayment()
+    expect(refunds?.map(({ state }) => state)).toEqual(['made', 'unknown'])
+    expect(reversals).toMatchObject([{ id: 'one-for-both', amount: 400 }])
+  })
+
+  it('that cannot be written down holds up no other one', async () => {
+    const silent: Said = async () => ({ kind: 'unknown', reason: 'late' })
+    const { refund, world, reconciler } = await settled(silent, made())
+    await refund(400, 'one')
+    await refund(300, 'two')
+    const execute = world.ledger.execute.bind(world.ledger)
+    world.ledger.execute = async (name, input) => {
+      if (name === 'refunded' && 'amount' in input && input.amount === 400) {
+        throw new Fault('ledger_corrupt', 'its account', { retryable: false })
+      }
+      return execute(name, input)
+    }
+    world.clock.advance(600)
+    await expect(reconciler.runOnce()).rejects.toThrow('its account')
+    const { refunds } = await world.onlyPayment()
+    expect(refunds?.map(({ state }) => state)).toEqual(['unknown', 'made'])
+  })
 
   it('stays unknown, with an alarm, where the rail has sent more back by itself meanwhile', async () => {
     let reverse: (() => Promise<unknown>) | undefined

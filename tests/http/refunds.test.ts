@@ -205,6 +205,18 @@ describe('a gateway that died in the middle', () => {
     expect(await came()).toEqual([])
   })
 
+  it('is shown among the alarms where the rail does not answer, and nothing is sent', async () => {
+    await take('one')
+    const closed = server
+    server = { ...server, close: async () => {} }
+    const before = (await book()).refunds
+    await closed.close()
+    await reconcile().catch(() => undefined)
+    const alarms = await (await gateway.asOperator('/alarms')).json()
+    expect(alarms).toMatchObject({ alarms: [{ id: payment, refunds: [{ state: 'unknown' }] }] })
+    expect(before).toEqual([])
+  })
+
   it('after it called the rail finds that refund and makes no second', async () => {
     const id = await take('one')
     const record = await ledger().payment(payment)
