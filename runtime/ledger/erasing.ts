@@ -18,7 +18,10 @@ const PART = 40
 
 type Item = Partial<Pick<EraseParts, 'nodes' | 'payments' | 'holds' | 'steps'>>
 
-/** Refused with `money_waiting` or `run_live`, and then nothing is touched. Again on an erased run it changes nothing. */
+/**
+ * Refused with `money_waiting` or `run_live`, and then nothing is touched; only a refund that is asked for meanwhile ends
+ * it half done, and sent again after that it goes on. Again on an erased run it changes nothing.
+ */
 export async function eraseRun(
   ledger: Ledger,
   { run: id, by }: { readonly run: RunId; readonly by: string },
@@ -31,6 +34,10 @@ export async function eraseRun(
   if (run === undefined) return refused('not_found')
   if (!isSealed(run)) return refused('run_live')
   const tree = await ledger.tree(id)
+  const wipe = (items: readonly Item[]) => wipeParts(ledger, id, items, clock)
+  // Nodes first: from then on nobody writes a step or a hold of one, so what is listed afterwards is all there is.
+  const first = await wipe(tree.map(({ node }) => ({ nodes: [node.id] })))
+  if (!first.ok) return first
   const holds = await ledger.holds({ run: id, limit: LIMITS.nodes * LIMITS.openHolds })
   const items: Item[] = []
   for (const { node } of tree) {
@@ -40,20 +47,30 @@ export async function eraseRun(
   items.push(
     ...holds.map((hold) => ({ holds: [hold.id] })),
     ...payments.map((payment) => ({ payments: [payment.id] })),
-    ...tree.map(({ node }) => ({ nodes: [node.id] })),
   )
+  const rest = await wipe(items)
+  if (!rest.ok) return rest
+  const counts = { nodes: tree.length, payments: payments.length, holds: holds.length }
+  return ledger.execute('erase', { run: id, by, ...counts, now: nowSeconds(clock) })
+}
+
+async function wipeParts(
+  ledger: Ledger,
+  run: RunId,
+  items: readonly Item[],
+  clock: Clock,
+): Promise<Result<object>> {
   for (let from = 0; from < items.length; from += PART) {
     const part = items.slice(from, from + PART)
     const wiped = await ledger.execute('eraseParts', {
-      run: id,
+      run,
       nodes: part.flatMap(({ nodes = [] }) => nodes),
-      payments: part.flatMap(({ payments: some = [] }) => some),
-      holds: part.flatMap(({ holds: some = [] }) => some),
+      payments: part.flatMap(({ payments = [] }) => payments),
+      holds: part.flatMap(({ holds = [] }) => holds),
       steps: part.flatMap(({ steps = [] }) => steps),
       now: nowSeconds(clock),
     })
     if (!wiped.ok) return wiped
   }
-  const counts = { nodes: tree.length, payments: payments.length, holds: holds.length }
-  return ledger.execute('erase', { run: id, by, ...counts, now: nowSeconds(clock) })
+  return { ok: true }
 }

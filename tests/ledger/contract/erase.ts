@@ -134,6 +134,27 @@ export function eraseContract(bench: Bench): void {
       expect(plantedIn(await readable(bench))).toEqual([])
     })
 
+    it('leaves nothing of what a walk that lagged behind writes while it goes on', async () => {
+      const ledger = bench.ledger()
+      const made = await aPersonalRun(ledger)
+      const run = await endPersonalRun(ledger, made)
+      const late = { node: made.root.id, value: { words: PLANTED.step }, now: NOW }
+      let count = 0
+      const lagging: typeof ledger.execute = async (name, input) => {
+        if (name === 'eraseParts' || name === 'erase') {
+          count += 1
+          await ledger.execute('saveStep', { ...late, name: `late/${count}` })
+        }
+        return ledger.execute(name, input)
+      }
+      const slow = new Proxy(ledger, {
+        get: (target, name) => (name === 'execute' ? lagging : Reflect.get(target, name)),
+      })
+      accepted(await eraseRun(slow, { run: run.id, by: 'op' }, fixedClock))
+      expect(count).toBeGreaterThan(1)
+      expect(plantedIn(await readable(bench))).toEqual([])
+    })
+
     it('touches no other run, not even by its ids', async () => {
       const ledger = bench.ledger()
       const one = await aPersonalRun(ledger, 'one')
