@@ -27,6 +27,7 @@ import {
   createPublicKey,
   hash as digestOf,
   type JsonWebKey,
+  type KeyObject,
   verify as verifySignature,
 } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
@@ -81,6 +82,8 @@ export interface AuditVerdict {
   readonly runs: readonly RunTotals[]
   /** Absent where the log has none. */
   readonly personal?: PersonalCounts
+  /** How many of the given checkpoints name a stream of the log: others prove nothing of it. Absent without any. */
+  readonly checkpoints?: number
   /** The first link that does not hold. */
   readonly broken?: BrokenLink
 }
@@ -144,6 +147,14 @@ interface Payment {
   }
 }
 
+/** What a person was asked, and until when an answer counts. */
+interface Hold {
+  readonly payment: string
+  readonly digest: string
+  readonly expires: number
+  isApproved: boolean
+}
+
 interface Split extends Place {
   readonly hash: string
   readonly run: string
@@ -182,8 +193,8 @@ class Stream {
   children: Map<string, Child> | undefined
   /** The versions of its standing, version 1 first: what each stood for, and with which event it began. */
   versions: { readonly state: string; readonly since: number }[] | undefined
-  /** Holds that a person approved and nothing has used yet. */
-  approved: Set<string> | undefined
+  /** What waits for a person, or was approved and nothing has used yet. */
+  holds: Map<string, Hold> | undefined
   /** Reservations and submits, whose standings are looked up when all streams are read. */
   judged: Judged[] | undefined
   nodesLeft = 0
@@ -366,6 +377,21 @@ const standing =
     if (whole(event, 'version') !== stream.versions.length) fail(event, 'a version is left out')
   }
 
+function openHold(stream: Stream, event: Event): Hold {
+  const hold = stream.holds?.get(text(event, 'hold'))
+  const isIt = hold !== undefined && !hold.isApproved && hold.digest === text(event, 'digest')
+  return isIt ? hold : fail(event, `${event.type} what was not held`)
+}
+
+/** An approval answers one payment, once, until it expires. */
+function useApproval({ holds }: Stream, event: Event, payment: string): void {
+  const id = text(event, 'hold')
+  const hold = holds?.get(id)
+  const isGiven = hold?.isApproved && hold.payment === payment && event.at < hold.expires
+  if (!isGiven) fail(event, 'uses an approval that nobody gave')
+  holds?.delete(id)
+}
+
 const cameBack = ({ reversed }: Payment): number =>
   [...(reversed?.values() ?? [])].reduce((sum, amount) => sum + amount, 0)
 
@@ -424,16 +450,15 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     const isOwn = kind === 'leaf' && own === quote && has(payees, payee)
     if (!isOwn || event.at >= whole(stream.first, 'expires'))
       fail(event, 'not a payment that this node may make')
-    const { hold } = event.data
-    if (hold !== undefined && !stream.approved?.delete(text(event, 'hold'))) {
-      fail(event, 'uses an approval that nobody gave')
-    }
+    if (event.data.hold !== undefined) useApproval(stream, event, id)
     stream.payment = { id, amount, payee, quote, regained: 0, state: 'reserved' }
     stream.move(event, { available: -amount, reserved: amount })
   },
   submitted(stream, event) {
     live(stream, event)
     stream.judge(event)
+    const isLate = event.at >= whole(stream.first, 'expires')
+    if (isLate || has(event.data.checks, 'failed')) fail(event, 'submitted what was to be refused')
     payment(stream, event, 'reserved').state = 'submitted'
   },
   unknown(stream, event) {
@@ -548,9 +573,27 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     if (stream.balances.reserved > 0 || hasOpen) fail(event, 'ended with something open below')
     stream.ended = { seq: event.seq, hash: event.hash }
   },
+  held(stream, event) {
+    const [id, expires] = [text(event, 'hold'), whole(event, 'expires')]
+    stream.holds ??= new Map()
+    // Held again while it stands, it is the same one; later it is asked anew.
+    if (stream.holds.get(id)?.expires === expires) return
+    const [of, digest] = [text(event, 'payment'), text(event, 'digest')]
+    stream.holds.set(id, { payment: of, digest, expires, isApproved: false })
+  },
   approved(stream, event) {
-    stream.approved ??= new Set()
-    stream.approved.add(text(event, 'hold'))
+    const hold = openHold(stream, event)
+    if (event.at >= hold.expires) fail(event, 'approved after its time')
+    hold.isApproved = true
+  },
+  hold_refused(stream, event) {
+    openHold(stream, event)
+    stream.holds?.delete(text(event, 'hold'))
+  },
+  erased(stream, event) {
+    for (const what of ['nodes', 'payments', 'holds']) whole(event, what)
+    const isRoot = stream.first.data.parent === undefined
+    if (isRoot && !stream.ended) fail(event, 'erased before its run had ended')
   },
   frozen: standing('frozen', 'live'),
   resumed: standing('live', 'frozen'),
@@ -773,8 +816,13 @@ function joinOrigin({ streams, created }: Log, id: string, { first }: Stream): v
   }
   if (!streams.has('gateway')) return
   const run = created.get(first.run) ?? fail(first, 'the gateway did not create this run')
-  const { root, mandate, ceiling } = run.data
-  const isOrigin = root === id && mandate === first.prev && ceiling === first.data.ceiling
+  const { root, mandate, ceiling, currency } = run.data
+  const isOrigin =
+    root === id &&
+    mandate === first.prev &&
+    ceiling === first.data.ceiling &&
+    currency === first.data.currency &&
+    whole(run, 'expires') >= whole(first, 'expires')
   if (!isOrigin) fail(first, 'not the root that the gateway created')
 }
 
@@ -927,6 +975,15 @@ function assertWhole({ streams }: Log, { run }: VerifyOptions): void {
   }
 }
 
+function ed25519Of(jwk: Fields): KeyObject | undefined {
+  if (jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519') return undefined
+  try {
+    return createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })
+  } catch {
+    return undefined
+  }
+}
+
 /** Opens a compact JWS (RFC 7515, EdDSA) by the key that its header names. */
 function openJws(jws: string, typ: string, { jwks }: VerifyOptions): Fields {
   const at = { stream: typ, seq: 0 }
@@ -934,10 +991,11 @@ function openJws(jws: string, typ: string, { jwks }: VerifyOptions): Fields {
   const decode = (part: string) => parseObject(Buffer.from(part, 'base64url').toString())
   const header = decode(head)
   if (header?.alg !== 'EdDSA' || header.typ !== typ) fail(at, 'expected a signed text of this type')
-  const jwk = jwks?.keys.find(({ kid }) => kid !== undefined && kid === header.kid)
+  const known: unknown = jwks?.keys
+  const keys = Array.isArray(known) ? known.filter(isFields) : []
+  const jwk = keys.find(({ kid }) => kid !== undefined && kid === header.kid)
   if (!jwk) return fail(at, 'the key set has no key of this signature')
-  if (jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519') return fail(at, 'expected an Ed25519 key')
-  const key = createPublicKey({ key: jwk, format: 'jwk' })
+  const key = ed25519Of(jwk) ?? fail(at, 'expected an Ed25519 key')
   const signature = Buffer.from(mac, 'base64url')
   const holds = verifySignature(null, Buffer.from(`${head}.${body}`), key, signature)
   if (!holds) fail(at, 'the signature does not hold')
@@ -1109,12 +1167,14 @@ export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {
     assertWhole(log, options)
     for (const seal of options.seals ?? []) checkSeal(log, seal, options)
     for (const receipt of options.receipts ?? []) checkReceipt(log, receipt, options)
-    for (const jws of options.checkpoints ?? [])
-      orderAround(log, checkCheckpoint(log, jws, options))
-    if (links) return { ok: true, ...found(), runs: [] }
+    const cuts = (options.checkpoints ?? []).map((jws) => checkCheckpoint(log, jws, options))
+    for (const cut of cuts) orderAround(log, cut)
+    const naming = cuts.filter(({ size }) => size > 0).length
+    const given = cuts.length === 0 ? {} : { checkpoints: naming }
+    if (links) return { ok: true, ...found(), runs: [], ...given }
     const personal = personalOf(log)
     const beside = personal.values === 0 ? {} : { personal }
-    return { ok: true, ...found(), runs: totalsOf(log), ...beside }
+    return { ok: true, ...found(), runs: totalsOf(log), ...beside, ...given }
   } catch (error) {
     if (error instanceof Broken) return { ok: false, ...found(), runs: [], broken: error.link }
     // Nesting that the parser itself cannot follow is the log's doing too.
@@ -1127,15 +1187,23 @@ export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {
 /** One sentence about personal values for a person. */
 export const personalText = ({ values, disclosed, erased, absent }: PersonalCounts): string =>
   `personal values: ${values}; ${disclosed} given and true, ${erased} erased, ${absent} not given`
+
 const CHUNK = 1 << 20
 
-/** The lines of a file of any length, one at a time. */
+/** Far more than any event or clear value has; without it a file without line ends would fill the memory. */
+const LONGEST_LINE = 16 * CHUNK
+
+/** The lines of a file of any length, one at a time; one that is too long comes in pieces, of which none is an event. */
 export function* linesIn(file: string): Generator<string, void> {
   const descriptor = openSync(file, 'r')
   try {
     const chunk = Buffer.allocUnsafe(CHUNK)
     let begun: Buffer[] = []
     for (;;) {
+      if (begun.length * CHUNK > LONGEST_LINE) {
+        yield Buffer.concat(begun).toString()
+        begun = []
+      }
       const read = chunk.subarray(0, readSync(descriptor, chunk, 0, CHUNK, null))
       if (read.length === 0) break
       let from = 0
@@ -1196,12 +1264,13 @@ function main(args: readonly string[]): number {
     ...(values.run === undefined ? {} : { run: values.run }),
     ...(values.jwks === undefined ? {} : { jwks: JSON.parse(read(values.jwks)) }),
   })
-  const { ok, events, streams, runs, personal, broken } = verdict
+  const { ok, events, streams, runs, personal, broken, checkpoints } = verdict
   const lines = runs.map(
     (run) =>
       `${run.run}: ceiling ${run.ceiling}, spent ${run.spent}, reserved ${run.reserved}, left ${run.available}`,
   )
   if (personal !== undefined) lines.push(personalText(personal))
+  if (checkpoints === 0) lines.push('no checkpoint that was given names a stream of this log')
   const isEmpty = events === 0 && broken === undefined
   const whole = values.links ? 'all links hold; what they say was not looked at' : 'all hold'
   const held = isEmpty ? 'there is no event, so nothing was verified' : whole
@@ -1210,4 +1279,14 @@ function main(args: readonly string[]): number {
   return ok && !isEmpty ? 0 : 1
 }
 
-if (import.meta.main) process.exitCode = main(process.argv.slice(2))
+/** 0 for a log that holds, 1 for one that does not, 2 where something given cannot be read. */
+function run(args: readonly string[]): number {
+  try {
+    return main(args)
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : 'cannot be read'}\n`)
+    return 2
+  }
+}
+
+if (import.meta.main) process.exitCode = run(process.argv.slice(2))

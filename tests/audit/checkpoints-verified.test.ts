@@ -140,6 +140,18 @@ describe('a checkpoint that was kept', () => {
     expect(verifyExport(lines, later).broken?.stream).toBe(leaf.id)
   })
 
+  it('of other things is counted as such, and not as one that proves this run', async () => {
+    const ledger = made()
+    await startChain(ledger)
+    const before = await checkpoint(ledger)
+    const { run } = await startChain(ledger, { jti: 'mandate-2' })
+    const lines = await collect(exportLog(ledger, run.id))
+    const of = (...checkpoints: string[]) => verifyExport(lines, { checkpoints, jwks, run: run.id })
+    expect(of(before)).toMatchObject({ ok: true, checkpoints: 0 })
+    expect(of(before, await checkpoint(ledger, 2))).toMatchObject({ ok: true, checkpoints: 1 })
+    expect(of().checkpoints).toBeUndefined()
+  })
+
   it('is believed only with its signature, its root and as the one that was recorded', async () => {
     const ledger = made()
     await startChain(ledger)

@@ -8,7 +8,7 @@ import { eraseRun } from '../../runtime/ledger/erasing.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
 import { accepted, fixedClock, NOW, paySubmitted, startChain } from '../support/ledger.ts'
 import { aPersonalRun, endPersonalRun } from '../support/personal.ts'
-import { type Body, collect, forge } from './log.ts'
+import { type Body, bodyOf, collect, forge } from './log.ts'
 
 const typed =
   (type: string) =>
@@ -129,6 +129,17 @@ describe('an erasure in the log', () => {
       typed('held'),
     )
     expect(why(elsewhere)).toBe('a run is erased once, in the stream of its root')
+  })
+
+  it('is refused before the run had ended, or where it does not say of how much', () => {
+    const erased = (data: object) => (body: Body) =>
+      void Object.assign(body, { type: 'erased', data })
+    const root = lines.map(bodyOf).find(typed('erased'))?.stream
+    const whole = { by: 'op', holds: 0, nodes: 0, payments: 0 }
+    const early = (body: Body) => body.type === 'closing' && body.stream === root
+    expect(why(forge(lines, erased(whole), early))).toBe('erased before its run had ended')
+    const half = forge(lines, erased({ by: 'op' }), typed('erased'))
+    expect(why(half)).toBe('expected a whole number in nodes')
   })
 
   it('goes with no clear value that the log does not know of, nor with half of one', () => {

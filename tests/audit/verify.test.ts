@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
@@ -68,6 +68,45 @@ describe('an honest log', () => {
 
   it('is empty without complaint', () => {
     expect(verifyExport([])).toEqual({ ok: true, events: 0, streams: 0, runs: [] })
+  })
+})
+
+/** What was decided and by whom, in a log whose hashes are all as they should be. */
+describe('a log in which somebody changed', () => {
+  it.each([
+    ['the currency of a run', 'run_created', { currency: 'JPY' }, /not the root/],
+    ['the end of a run', 'run_created', { expires: NOW }, /not the root/],
+    ['what an approval was for', 'approved', { digest: 'd'.repeat(43) }, /was not held/],
+    ['which hold was approved', 'held', { hold: 'hold_other' }, /was not held/],
+    ['the payment that was held', 'held', { payment: 'pay_other' }, /approval that nobody gave/],
+    ['until when an answer counted', 'held', { expires: NOW }, /approved after its time/],
+    ['a check', 'submitted', { checks: ['failed'] }, /was to be refused/],
+  ] as const)('%s names that event or the one that rests on it', (_what, type, change, why) => {
+    const forged = forge(log.lines, (body) => void Object.assign(body.data, change), is(type))
+    expect(verifyExport(forged).broken?.why).toMatch(why)
+  })
+
+  it('a refusal of a person into nothing finds the payment that was made all the same', () => {
+    const forged = forge(log.lines, put({ type: 'hold_refused' }), is('approved'))
+    expect(verifyExport(forged).broken?.why).toBe('uses an approval that nobody gave')
+  })
+
+  it('the time of a submit is held against the end of its node', () => {
+    const late = (body: Body) => put({ at: Number(body.at) + 24 * 3600 })(body)
+    const forged = forge(log.lines, late, is('submitted'))
+    expect(verifyExport(forged).broken?.why).toBe('submitted what was to be refused')
+  })
+})
+
+describe('a key set', () => {
+  it.each([
+    ['no list', {}],
+    ['a list of nothing', { keys: [null] }],
+    ['half a key', { keys: [{ kty: 'OKP', crv: 'Ed25519', kid: signer.kid }] }],
+    ['a key of no point', { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AA', kid: signer.kid }] }],
+  ])('with %s in it verifies nothing, and is no fault', (_what, jwks) => {
+    const verdict = verifyExport(log.lines, { ...log.options, jwks: jwks as never })
+    expect(verdict.broken?.why).toMatch(/no key of this signature|expected an Ed25519 key/)
   })
 })
 
@@ -377,6 +416,27 @@ describe('alone, as an auditor runs it', () => {
     const imports = [...readFileSync(FILE, 'utf8').matchAll(/^import .*? from '(.*?)'$/gm)]
     expect(imports.length).toBeGreaterThan(0)
     for (const [, from] of imports) expect(from).toMatch(/^node:/)
+  })
+
+  it('exits with 2 and one line where something cannot be read', () => {
+    const unreadable = [
+      ['none.ndjson'],
+      ['.'],
+      ['export.ndjson', '--seal', 'none.jws'],
+      ['export.ndjson', '--jwks', 'export.ndjson', '--seal', 'seal.jws'],
+      ['--nonsense'],
+    ]
+    for (const args of unreadable) {
+      const { status, stderr } = run(...args)
+      expect([args, status, stderr.trim().split('\n').length]).toEqual([args, 2, 1])
+    }
+  })
+
+  it('ends at a line that does not, and names it', () => {
+    writeFileSync(join(folder.path, 'endless.ndjson'), '')
+    truncateSync(join(folder.path, 'endless.ndjson'), 2 ** 31)
+    const { status, stdout } = run('endless.ndjson')
+    expect([status, stdout]).toMatchObject([1, /broken at line 1/])
   })
 
   it('exits with 0 and the totals of each run when all holds', () => {

@@ -145,8 +145,11 @@ describe('an export', () => {
   it('proves nothing when it is empty, and that gives 1', async () => {
     const file = join(dir, 'empty.ndjson')
     writeFileSync(file, '')
-    const { code, err } = await run(['audit', 'verify', file])
+    const { code, err, out } = await run(['audit', 'verify', file])
     expect([code, err]).toMatchObject([1, /nothing was verified/])
+    expect(out).not.toContain('holds')
+    const folder = await run(['audit', 'verify', dir])
+    expect([folder.code, folder.err]).toMatchObject([2, /cannot be read/])
   })
 
   it('goes to stdout without --out', async () => {

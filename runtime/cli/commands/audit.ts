@@ -234,10 +234,8 @@ function tryJson(text: string): unknown {
   }
 }
 
-function verdictText(
-  { ok, events, streams, runs, personal, broken }: AuditVerdict,
-  kept: VerifyOptions,
-): string {
+function verdictText(verdict: AuditVerdict, kept: VerifyOptions): string {
+  const { ok, events, streams, runs, personal, broken } = verdict
   const rows = runs.map((run) => [
     run.run,
     'minor units:',
@@ -246,20 +244,30 @@ function verdictText(
     `reserved ${run.reserved}`,
     `left ${run.available}`,
   ])
+  const looked = kept.links ? ', what the events say was not looked at' : ''
+  const holds =
+    events === 0
+      ? 'there is no event, so nothing was verified'
+      : `every link holds${looked}; ${proofsText(kept, verdict)}`
   const end =
     ok || broken === undefined
-      ? `${kept.links ? 'every link holds, what the events say was not looked at' : 'every link holds'}; ${proofsText(kept)}`
+      ? holds
       : `broken at ${broken.stream} event ${broken.seq}: ${broken.why}`
   const beside = personal === undefined ? '' : `${personalText(personal)}\n`
   return `${table(rows)}${beside}${events} events in ${streams} streams: ${end}\n`
 }
 
-function proofsText({ seals = [], receipts = [], checkpoints = [] }: VerifyOptions): string {
+function proofsText(
+  { seals = [], receipts = [], checkpoints = [] }: VerifyOptions,
+  { checkpoints: naming }: AuditVerdict,
+): string {
   if (seals.length + receipts.length + checkpoints.length === 0) {
     return 'no seal, receipt or checkpoint was given, and only they show that the end was not cut off'
   }
-  const counts = [seals, receipts, checkpoints].map(({ length }) => length)
-  return `verified with seals: ${counts[0]}, receipts: ${counts[1]}, checkpoints: ${counts[2]}`
+  const counts = [seals.length, receipts.length, naming ?? 0]
+  const others = checkpoints.length - (naming ?? 0)
+  const beside = others === 0 ? '' : `; ${others} more checkpoints name nothing of this log`
+  return `verified with seals: ${counts[0]}, receipts: ${counts[1]}, checkpoints: ${counts[2]}${beside}`
 }
 
 interface ExportOptions extends Options {
