@@ -17,6 +17,7 @@ import { recordOutcome } from './outcome.ts'
 import { askAboutRefunds } from './refunds.ts'
 import { noteReversals, watchReversals } from './reversals.ts'
 import { repeat, within } from './timers.ts'
+import { inTurn, type WithOthers } from './turns.ts'
 import { unexpected } from './unexpected.ts'
 
 /** All but `everyMs` protect money; shorter ones are for tests that control rail and clock. */
@@ -84,6 +85,11 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
   const self = {
     id: freshId(),
     sinceMs: deps.clock.nowMs(),
+    waiting: inTurn(deps.ledger, { states: ['submitted', 'unknown'], is: isWaiting }),
+    refunding: inTurn(deps.ledger, {
+      states: ['settled'],
+      is: ({ refunding }) => refunding === true,
+    }),
     watch: watchReversals({
       ...deps,
       lookup: (payment) => lookup(deps, payment, delays.railMs),
@@ -108,14 +114,16 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
 interface Self {
   readonly id: string
   readonly sinceMs: number
+  readonly waiting: WithOthers
+  readonly refunding: WithOthers
   readonly watch: () => Promise<readonly PaymentId[]>
 }
 
-/** Each state has its own list, so that old unknowns that nobody can clear hold up no others. */
+/** Each state has its own list, and a full one is followed by others in turn: what nobody can clear holds up none. */
 async function round(
   deps: ReconcileDeps,
   delays: ReconcileDelays,
-  { id: holder, sinceMs, watch }: Self,
+  { id: holder, sinceMs, waiting, refunding, watch }: Self,
 ): Promise<Round> {
   const limit = LIMITS.pageItems
   const list = (state: PaymentRecord['state']) => deps.ledger.payments({ states: [state], limit })
@@ -125,7 +133,7 @@ async function round(
   const stale = (await list('reserved')).filter(
     ({ createdAtSeconds }) => nowMs - createdAtSeconds * 1000 > delays.reservedMs,
   )
-  const silent = [...(await list('submitted')), ...(await list('unknown'))].filter(
+  const silent = (await waiting(await list('submitted'), await list('unknown'))).filter(
     (payment) => ageMs(payment) > patienceMs,
   )
   const ends: PaymentRecord[] = []
@@ -157,7 +165,7 @@ async function round(
   await each(async () => {
     const refunded = await askAboutRefunds({
       ...deps,
-      ...{ railMs: delays.railMs, sinceMs, patienceMs },
+      ...{ railMs: delays.railMs, sinceMs, patienceMs, refunding },
       proofMs: patienceMs + delays.clockStepMs,
       isLeased: (payment) => isLeased(deps, payment, holder),
     })

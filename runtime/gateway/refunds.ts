@@ -15,6 +15,7 @@ import { type Clock, nowSeconds, type Seconds, type Timers } from '../core/time.
 import type { Gate } from './gate.ts'
 import type { OutcomeDeps } from './outcome.ts'
 import { within } from './timers.ts'
+import type { WithOthers } from './turns.ts'
 import { unexpected } from './unexpected.ts'
 
 export interface RefundWord {
@@ -155,6 +156,8 @@ export interface RefundRound extends OutcomeDeps {
   readonly clock: Clock
   readonly timers?: Timers
   readonly railMs: number
+  /** More of them than one list has. */
+  readonly refunding: WithOthers
   /** False for a payment that another gateway asks about now. */
   readonly isLeased: (payment: PaymentRecord) => Promise<boolean>
   /** Since when this process watches: `absent` is no proof of what went out before that. */
@@ -186,7 +189,7 @@ export async function askAboutRefunds(round: RefundRound): Promise<readonly Paym
     const after = await recordRefund(round, { payment, refund, outcome, now: nowSeconds(clock) })
     if (refundOf(after, refund).state === 'made') made.push(payment.id)
   }
-  for (const payment of await ledger.refunding(LIMITS.pageItems)) {
+  for (const payment of await round.refunding(await ledger.refunding(LIMITS.pageItems))) {
     const nowMs = clock.nowMs()
     const silent = (payment.refunds ?? []).filter(
       (refund) => isOpen(refund) && nowMs - refund.submittedAtMs > round.patienceMs,

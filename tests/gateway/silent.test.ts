@@ -1,5 +1,5 @@
 /** Payments on which the rail stays silent: who asks, and who is told. */
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { parseEvent } from '../../runtime/core/events.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { createReconciler } from '../../runtime/gateway/reconcile.ts'
@@ -44,6 +44,28 @@ describe('a payment that stays unknown', () => {
     world.clock.ms += LIMITS.overdueMs + 1
     expect(await reconciler.runOnce()).toMatchObject({ waiting: [], overdue: [] })
     expect(alarms).toEqual([])
+  })
+})
+
+describe('payments that nobody can clear', () => {
+  const limits: { pageItems: number } = LIMITS
+  const { pageItems } = LIMITS
+  afterEach(() => {
+    limits.pageItems = pageItems
+  })
+
+  it('hold up no younger one, however many they are: it is asked about and settled', async () => {
+    const { world, reconciler } = await silent()
+    const { root } = await world.run()
+    const order = { kind: 'unknown', reason: 'late' } as const
+    world.rail.next.push(async () => order)
+    await world.pay(await world.leaf(root))
+    const youngest = world.rail.orders.at(-1)
+    if (youngest === undefined) throw new Error('expected an order')
+    world.rail.book.set(youngest.key, settledFor(youngest))
+    limits.pageItems = 1
+    world.clock.advance(60)
+    expect((await reconciler.runOnce()).settled).toEqual([youngest.payment])
   })
 })
 
