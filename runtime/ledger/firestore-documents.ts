@@ -164,6 +164,8 @@ const INDEX: Index = {
     const refunding = payment.refunding ? padded(createdAtSeconds) : ''
     const fields = { run, node, refunding, ...listed(run, state, createdAtSeconds) }
     if (state !== 'reserved' && state !== 'submitted') return { ...fields, onTheWay: [] }
+    // A command that did not look at the leaf did not bring the payment here: a lease, an alarm.
+    if (!draft.has(keys.node(node))) return fields
     const { path, parent } = draft.need(keys.node(node))
     return {
       ...fields,

@@ -94,6 +94,19 @@ export function lateContract(name: string, open: () => Promise<Opened>): void {
         expect([await ledger.account(leaf.id), await events(leaf.id)]).toEqual(before)
       })
 
+      it('is of what a crash left submitted as well, which a freeze still finds on its way', async () => {
+        const { root, leaf } = await startChain(ledger)
+        const payment = await paySubmitted(ledger, leaf)
+        const leased = accepted(await lease(payment, 'a')).payment
+        expect(await lease(payment, 'b')).toEqual(taken)
+        expect(await stored(payment)).toEqual(leased)
+        const freeze = { node: root.id, state: 'frozen', by: 'op', now: NOW } as const
+        expect(await ledger.execute('setStanding', freeze)).toMatchObject({
+          onTheirWay: [payment.id],
+        })
+        expect(await ledger.payments({ states: ['submitted'], limit: 9 })).toEqual([leased])
+      })
+
       it('is of a payment that exists', async () => {
         const { payment } = await unknownPayment()
         expect(await lease({ ...payment, id: 'pay_none' }, 'a')).toMatchObject({
@@ -120,6 +133,15 @@ export function lateContract(name: string, open: () => Promise<Opened>): void {
         expect((await stored(payment)).overdue?.atSeconds).toBe(later(NOW, 900))
       })
 
+      it('is raised for what a crash left submitted as well', async () => {
+        const { gateway, payment } = await submittedPayment()
+        expect(accepted(await mark(payment)).raised).toBe(true)
+        expect(await stored(payment)).toMatchObject({ state: 'submitted', overdue: {} })
+        expect(await ledger.execute('setStanding', gateway)).toMatchObject({
+          onTheirWay: [payment.id],
+        })
+      })
+
       it('is refused for what has ended or was never submitted', async () => {
         const { leaf } = await startChain(ledger)
         const { payment } = accepted(await ledger.execute('reserve', aReserve(leaf)))
@@ -129,6 +151,13 @@ export function lateContract(name: string, open: () => Promise<Opened>): void {
         accepted(await ledger.execute('settle', settle))
         expect(await mark(other)).toEqual({ ok: false, code: 'conflict' })
       })
+
+      const submittedPayment = async () => {
+        const { leaf } = await startChain(ledger)
+        const payment = await paySubmitted(ledger, leaf)
+        const gateway = { node: 'gateway', state: 'frozen', by: 'op', now: NOW } as const
+        return { gateway, payment }
+      }
 
       const unknownPaymentOf = async (jti: string) => {
         const { leaf } = await startChain(ledger, { jti })
