@@ -13,6 +13,9 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json }
 
+export const isObject = (json: Json | undefined): json is { readonly [key: string]: Json } =>
+  typeof json === 'object' && json !== null && !Array.isArray(json)
+
 /** Why a text is not acceptable JSON. The message never quotes the text. */
 export class JsonError extends Error {
   readonly reason: 'syntax' | 'duplicate_key' | 'dangerous_key' | 'number' | 'depth'

@@ -3,7 +3,6 @@
  * new one is signed whenever something has changed. Each is outside and durable before the gateway's stream speaks of
  * it, so a store is never ahead of the file: one that is has lost its file, and one that is behind was rolled back.
  */
-
 import {
   type Checkpoint,
   checkpointOf,
@@ -19,7 +18,7 @@ import type { Ledger, Note } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Head, StreamId } from '../core/records.ts'
 import { type Clock, nowSeconds, type Seconds } from '../core/time.ts'
-import { type Act, lastAct } from './acts.ts'
+import { type Act, lastAct, noteAct } from './acts.ts'
 
 const ACT = 'checkpoint'
 
@@ -30,7 +29,6 @@ export interface CheckpointDeps {
   readonly ledger: Ledger
   readonly signer: GatewaySigner
   readonly clock: Clock
-  /** The file outside the store. */
   readonly file: CheckpointFile
   /** The operator knows that the store is an older one; an event says so. */
   readonly acceptRollback?: boolean
@@ -51,9 +49,7 @@ export async function openCheckpoints(deps: CheckpointDeps): Promise<Checkpoints
   if (file.last === undefined) return new Writer(deps, undefined, await lastAct(ledger, ACT))
   const jws = await file.last()
   const last = jws === undefined ? undefined : openCheckpoint(jws, signer)
-  if (jws !== undefined && last === undefined) {
-    throw corrupt(NOT_OURS)
-  }
+  if (jws !== undefined && last === undefined) throw corrupt(NOT_OURS)
   const recorded = await lastAct(ledger, ACT)
   const older = lostFile(last, recorded) ?? (last && (await rolledBack(ledger, last)))
   if (older !== undefined && !deps.acceptRollback) {
@@ -69,7 +65,7 @@ export async function openCheckpoints(deps: CheckpointDeps): Promise<Checkpoints
   const accepted = older ?? clockBehind
   if (accepted === undefined) return writer
   const data = { act: 'accept_rollback', checkpoint: writer.number, ...accepted.note }
-  await noted(deps, data)
+  await noteAct(ledger, data, nowSeconds(deps.clock))
   // The next start has this one to compare with.
   await writer.write()
   return writer
@@ -123,13 +119,6 @@ const numberOf = (act: Act | undefined): number => {
 
 const corrupt = (why: string): Fault => new Fault('ledger_corrupt', why, { retryable: false })
 
-async function noted({ ledger, clock }: CheckpointDeps, data: Note['data']): Promise<Head> {
-  const now = nowSeconds(clock)
-  const written = await ledger.execute('note', { stream: 'gateway', type: 'operator', data, now })
-  if (!written.ok) throw new Fault('internal', 'an event of the gateway was refused')
-  return written.head
-}
-
 const stateOf = ({ gateway, open, root }: Checkpoint, seq = gateway.seq): string =>
   [seq, open, root].join(' ')
 
@@ -154,8 +143,8 @@ class Writer implements Checkpoints {
 
   async write(): Promise<void> {
     const { ledger, signer, clock, file } = this.#deps
-    // Another instance may have taken the next number.
-    if (file === undefined) this.number = numberOf(await lastAct(ledger, ACT))
+    // Where each instance appends to a log of its own, another may have taken the next number.
+    if (file.last === undefined) this.number = numberOf(await lastAct(ledger, ACT))
     const number = this.number + 1
     const streams = await ledger.heads('unsealed')
     const at = { number, gateway: signer.gateway, now: nowSeconds(clock) }
@@ -166,7 +155,8 @@ class Writer implements Checkpoints {
     // It is out there: the number is taken, whatever becomes of the event.
     this.number = number
     const { root, open } = claims
-    const { seq } = await noted(this.#deps, { act: ACT, number, root, open, jws: sha256(jws) })
+    const act = { act: ACT, number, root, open, jws: sha256(jws) }
+    const { seq } = await noteAct(ledger, act, nowSeconds(clock))
     this.#unchanged = stateAfter(claims, seq)
   }
 }

@@ -4,7 +4,7 @@
  * also asked whether its times and payees make sense today. What is wrong is told by the claim's name, never its value.
  */
 import { type Digest, IDENTIFIER, type PayeeId, sha256 } from '../core/ids.ts'
-import type { Json } from '../core/json.ts'
+import { isObject, type Json } from '../core/json.ts'
 import { type ParsedJws, parseJws, verifyJws } from '../core/jws.ts'
 import { type PublicJwk, thumbprint } from '../core/keys.ts'
 import { LIMITS } from '../core/limits.ts'
@@ -107,11 +107,8 @@ export function verifySigner(
   return bad('signature', 'expected a signature by the principal’s key over these claims')
 }
 
-const isRecord = (json: Json): json is { readonly [key: string]: Json } =>
-  typeof json === 'object' && json !== null && !Array.isArray(json)
-
 function textClaim(claims: Json, name: string): string | undefined {
-  const value = isRecord(claims) && Object.hasOwn(claims, name) ? claims[name] : undefined
+  const value = isObject(claims) && Object.hasOwn(claims, name) ? claims[name] : undefined
   return typeof value === 'string' ? value : undefined
 }
 

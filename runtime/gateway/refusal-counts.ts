@@ -5,6 +5,7 @@
 import type { DenialCode } from '../core/codes.ts'
 import type { Ledger } from '../core/ledger.ts'
 import type { Seconds } from '../core/time.ts'
+import { noteAct } from './acts.ts'
 
 export interface RefusalCounts {
   add(code: DenialCode): void
@@ -33,7 +34,7 @@ export function refusalCounts(): RefusalCounts {
       pending.clear()
       try {
         const data = { act: 'refused_before_identity', ...Object.fromEntries(counted) }
-        await ledger.execute('note', { stream: 'gateway', type: 'operator', data, now })
+        await noteAct(ledger, data, now)
       } catch (error) {
         for (const [code, n] of counted) add(code, n)
         throw error

@@ -8,7 +8,7 @@ import { canonicalJson } from '../core/json.ts'
 import { type PublishedRootKeys, thumbprint } from '../core/keys.ts'
 import type { Ledger } from '../core/ledger.ts'
 import type { Seconds } from '../core/time.ts'
-import { lastAct } from './acts.ts'
+import { lastAct, noteAct } from './acts.ts'
 
 export interface Terms {
   readonly rootKeys: PublishedRootKeys
@@ -21,7 +21,7 @@ export async function recordTerms(ledger: Ledger, terms: Terms, now: Seconds): P
   for (const data of [rootKeys(terms.rootKeys), { act: 'policy', version: terms.policy }]) {
     const last = await lastAct(ledger, data.act)
     if (last !== undefined && canonicalJson(last.data) === canonicalJson({ ...data })) continue
-    await ledger.execute('note', { stream: 'gateway', type: 'operator', data, now })
+    await noteAct(ledger, data, now)
   }
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openCheckpoint } from '../../runtime/audit/checkpoint.ts'
-import { checkpointFile } from '../../runtime/audit/checkpoint-file.ts'
+import { checkpointFile, checkpointLog } from '../../runtime/audit/checkpoint-file.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
 import { ed25519FromSeed } from '../../runtime/core/keys.ts'
 import type { Ledger } from '../../runtime/core/ledger.ts'
@@ -106,6 +106,18 @@ describe('a checkpoint', () => {
     const checkpoints = await openCheckpoints(deps(busy))
     for (let i = 0; i < 3; i += 1) await checkpoints.write()
     expect(kept()).toHaveLength(2)
+  })
+
+  it('has a number of its own where several gateways append to logs that none of them reads', async () => {
+    const { ledger, leaf } = await paidOnce()
+    const logged: string[] = []
+    const toLog = deps(ledger, { file: checkpointLog((jws) => void logged.push(jws)) })
+    const [one, other] = [await openCheckpoints(toLog), await openCheckpoints(toLog)]
+    for (const [n, gateway] of [one, other, one].entries()) {
+      await ledger.execute('note', { stream: leaf.id, type: 'read', data: { n }, now: NOW })
+      await gateway.write()
+    }
+    expect(logged.map((jws) => openCheckpoint(jws, signer)?.number)).toEqual([1, 2, 3])
   })
 
   it('is none for a log that speaks of it alone: one that cannot be kept outside is not recorded', async () => {

@@ -13,10 +13,11 @@ import {
   runIdSchema,
 } from '../../core/ids.ts'
 import { jwksSchema, rootKeysSchema } from '../../core/keys.ts'
-import type { Ledger, Note } from '../../core/ledger.ts'
+import type { Ledger } from '../../core/ledger.ts'
 import { refundedOf } from '../../core/records.ts'
 import { nowSeconds } from '../../core/time.ts'
 import { receiptViewSchema } from '../../core/wire.ts'
+import { noteAct } from '../../gateway/acts.ts'
 import { everyRun } from '../../ledger/reads.ts'
 import { COOKIE } from '../access.ts'
 import { openApi } from '../openapi.ts'
@@ -35,8 +36,8 @@ import { nameOf, type RouteDeps } from './deps.ts'
 const COOKIE_OPTIONS = { path: '/', httpOnly: true, secure: true, sameSite: 'strict' } as const
 
 /** What an operator did to the console itself, in the gateway's own stream. */
-const record = ({ ledger, clock }: RouteDeps, data: Note['data']) =>
-  ledger.execute('note', { stream: 'gateway', type: 'operator', data, now: nowSeconds(clock) })
+const record = ({ ledger, clock }: RouteDeps, data: Parameters<typeof noteAct>[1]) =>
+  noteAct(ledger, data, nowSeconds(clock))
 
 export function sessionRoutes(deps: RouteDeps): Route[] {
   const { operators, ledger, signer, demo } = deps
