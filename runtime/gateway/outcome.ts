@@ -4,7 +4,7 @@
  */
 import { eventReason } from '../core/events.ts'
 import type { PaymentId } from '../core/ids.ts'
-import type { Ledger } from '../core/ledger.ts'
+import type { Commands, Ledger, LedgerRefusal } from '../core/ledger.ts'
 import type { RailOutcome } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
@@ -30,28 +30,31 @@ export async function recordOutcome(
       const odd = oddity(payment, outcome)
       if (odd !== undefined) {
         if (payment.state !== 'unknown') deps.onAlarm?.({ kind: odd, payment: id })
-        return ended(ledger, id, 'markUnknown', { payment: id, reason: odd, now })
+        return written(ledger, 'markUnknown', { payment: id, reason: odd, now })
       }
       const { amount, reference: railReference } = outcome
-      return ended(ledger, id, 'settle', { payment: id, amount, railReference, now })
+      return written(ledger, 'settle', { payment: id, amount, railReference, now })
     }
     case 'declined':
     case 'notSent': {
-      const reason = eventReason(
-        outcome.reason,
-        outcome.kind === 'declined' ? 'declined' : 'not_sent',
-      )
-      return ended(ledger, id, 'release', { payment: id, from: 'submitted', reason, now })
+      const reason = reasonOf(outcome)
+      return written(ledger, 'release', { payment: id, from: 'submitted', reason, now })
     }
     case 'unknown': {
-      const reason = eventReason(outcome.reason, 'unknown')
+      const reason = reasonOf(outcome)
       // An adapter that sees other money than was asked calls it unknown; a person must see that too, once.
       const isOdd = reason === 'amount_differs' && payment.state !== 'unknown'
       if (isOdd) deps.onAlarm?.({ kind: 'rail_amount', payment: id })
-      return ended(ledger, id, 'markUnknown', { payment: id, reason, now })
+      return written(ledger, 'markUnknown', { payment: id, reason, now })
     }
   }
 }
+
+const NO_REASON = { declined: 'declined', notSent: 'not_sent', unknown: 'unknown' } as const
+
+/** Why nothing moved, or may have, as an event can hold it. */
+export const reasonOf = ({ kind, reason }: Extract<RailOutcome, { reason: string }>): string =>
+  eventReason(reason, NO_REASON[kind])
 
 function oddity(
   payment: PaymentRecord,
@@ -62,17 +65,26 @@ function oddity(
   return isPossible ? undefined : 'rail_amount'
 }
 
-type Ending = 'settle' | 'release' | 'markUnknown'
+type Ending = 'settle' | 'release' | 'markUnknown' | 'refundFailed' | 'refundUnknown'
 
-async function ended<K extends Ending>(
+/** The payment as the command left it, or as somebody else did who was first. Throws Fault. */
+export async function written<K extends Ending>(
   ledger: Ledger,
-  payment: PaymentId,
   command: K,
-  input: Parameters<typeof ledger.execute<K>>[1],
+  input: Commands[K]['input'],
 ): Promise<PaymentRecord> {
   const result = await ledger.execute(command, input)
-  if (result.ok) return result.payment
+  return result.ok ? result.payment : asItStands(ledger, input.payment, command, result.code)
+}
+
+/** The payment where a command was refused because another had ended it. Throws Fault for any other refusal. */
+export async function asItStands(
+  ledger: Ledger,
+  payment: PaymentId,
+  command: Ending | 'refunded',
+  code: LedgerRefusal,
+): Promise<PaymentRecord> {
   const now = await ledger.payment(payment)
-  if (result.code === 'conflict' && now !== undefined) return now
-  throw unexpected(command, result.code)
+  if (code === 'conflict' && now !== undefined) return now
+  throw unexpected(command, code)
 }

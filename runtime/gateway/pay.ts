@@ -1,9 +1,10 @@
 /**
  * One payment, from the request to its receipt, as one page: who asks (checks 1 and 2), the recorded answer if there is
  * one, checks 3 to 6 on a snapshot, the rules (7), one transaction that reserves (8), the monitor (9), one that submits,
- * the rail, and one that records its word. Without a monitor the first two transactions are one. Invariants: the rail is called only by the attempt whose
- * nonce is durably stored, after `submitted` was committed, and never inside a transaction; whatever throws is a
- * fault and never a verdict; a fault after the rail was called leaves the payment submitted, for the reconciler.
+ * the rail, and one that records its word. Without a monitor the first two transactions are one. Invariants: the rail is
+ * called only by the attempt whose nonce is durably stored, after `submitted` was committed, and never inside a
+ * transaction; whatever throws is a fault and never a verdict; a fault after the rail was called leaves the payment
+ * submitted, for the reconciler.
  */
 import { deny } from '../core/codes.ts'
 import { freshId, paymentIdOf } from '../core/ids.ts'
@@ -56,12 +57,8 @@ export async function pay(gate: Gate, raw: RawRequest): Promise<Answer> {
   if (ruled) return refusePayment(gate, caller, { payment, denial: ruled, purchase })
 
   const nonce = freshId()
-  const step = { purchase, decision, approval }
-  const reserved = await reserve(
-    gate,
-    caller,
-    gate.monitor ? step : { ...step, submitNonce: nonce },
-  )
+  const submit = gate.monitor ? {} : { submitNonce: nonce }
+  const reserved = await reserve(gate, caller, { purchase, decision, approval, ...submit })
   if (reserved.kind === 'proof_replayed') return unauthenticated(gate, 'proof_replayed')
   if (reserved.kind === 'overtaken') return overtaken(gate, caller, purchase)
   facts = { ...facts, funds: reserved.kind === 'refused' ? reserved.funds : reserved }

@@ -1,9 +1,10 @@
 /**
- * The only call of the rail. It is made by the one attempt whose nonce the store has, within a few seconds of the
- * submit, or not at all: whoever comes later finds the payment on its way and the reconciler asks what became of it.
+ * Calling the rail. A payment is sent by the one attempt whose nonce the store has, within a few seconds of the submit, or
+ * not at all: whoever comes later finds the payment on its way and the reconciler asks what became of it.
  */
 import type { RailOutcome } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
+import type { Timers } from '../core/time.ts'
 import type { Gate } from './gate.ts'
 import { within } from './timers.ts'
 
@@ -14,14 +15,23 @@ export function mayCallRail(gate: Gate, payment: PaymentRecord, nonce: string): 
   return gate.clock.nowMs() - submittedAtMs <= gate.timings.submitStartMs
 }
 
-/** Never throws: whatever is not the rail's own word is `unknown`, because money may have moved. */
-export async function callRail(gate: Gate, payment: PaymentRecord): Promise<RailOutcome> {
+export function callRail(gate: Gate, payment: PaymentRecord): Promise<RailOutcome> {
   const { id, railKey, account, amount, currency, quoteJti } = payment
   const order = { payment: id, key: railKey, account, amount, currency, note: quoteJti }
+  return wordOf(() => gate.rail.pay(order), gate.timings.railMs, gate.timers)
+}
+
+/** Never throws: whatever is not the rail's own word, in time, is `unknown`, because money may have moved. */
+export async function wordOf<T>(
+  ask: () => Promise<T>,
+  ms: number,
+  timers: Timers | undefined,
+  failed = 'threw',
+): Promise<T | Extract<RailOutcome, { kind: 'unknown' }>> {
   try {
-    const outcome = await within(gate.rail.pay(order), gate.timings.railMs, gate.timers)
-    return outcome === 'late' ? { kind: 'unknown', reason: 'late' } : outcome
+    const word = await within(ask(), ms, timers)
+    return word === 'late' ? { kind: 'unknown', reason: 'late' } : word
   } catch {
-    return { kind: 'unknown', reason: 'threw' }
+    return { kind: 'unknown', reason: failed }
   }
 }

@@ -2,9 +2,9 @@
  * Asking the rail what became of payments that nobody has ended. Money moves here only on the rail's own word, and no
  * payment is asked about before its call could no longer begin, would have been answered, and be visible: until
  * then `absent` proves nothing. Since clocks are stepped, and are set while nobody runs, `absent` is believed only
- * when this process has itself waited that long, and one step longer. Reservations that were never submitted are simply given back.
- * A payment is leased before the rail is asked, so that of several gateways on one store one asks; what the rail stays
- * silent about for too long raises an alarm, once.
+ * when this process has itself waited that long, and one step longer. Reservations that were never submitted are simply
+ * given back. A payment is leased before the rail is asked, so that of several gateways on one store one asks; what the
+ * rail stays silent about for too long raises an alarm, once.
  */
 import { freshId, type PaymentId } from '../core/ids.ts'
 import type { Ledger } from '../core/ledger.ts'
@@ -12,11 +12,13 @@ import { LIMITS } from '../core/limits.ts'
 import type { Rail, RailLookup } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { type Clock, nowSeconds, type Timers } from '../core/time.ts'
+import { isAwaited } from '../ledger/rules.ts'
 import type { Alarm } from './gate.ts'
 import { recordOutcome } from './outcome.ts'
+import { wordOf } from './rail.ts'
 import { askAboutRefunds } from './refunds.ts'
 import { noteReversals, watchReversals } from './reversals.ts'
-import { repeat, within } from './timers.ts'
+import { repeat } from './timers.ts'
 import { inTurn, type WithOthers } from './turns.ts'
 import { unexpected } from './unexpected.ts'
 
@@ -85,7 +87,7 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
   const self = {
     id: freshId(),
     sinceMs: deps.clock.nowMs(),
-    waiting: inTurn(deps.ledger, { states: ['submitted', 'unknown'], is: isWaiting }),
+    waiting: inTurn(deps.ledger, { states: ['submitted', 'unknown'], is: isAwaited }),
     refunding: inTurn(deps.ledger, {
       states: ['settled'],
       is: ({ refunding }) => refunding === true,
@@ -125,17 +127,12 @@ async function round(
   delays: ReconcileDelays,
   { id: holder, sinceMs, waiting, refunding, watch }: Self,
 ): Promise<Round> {
-  const limit = LIMITS.pageItems
-  const list = (state: PaymentRecord['state']) => deps.ledger.payments({ states: [state], limit })
+  const { railMs } = delays
   const nowMs = deps.clock.nowMs()
-  const patienceMs = delays.submitStartMs + delays.railMs + delays.visibilityMs
-  const ageMs = ({ submittedAtMs = nowMs }: PaymentRecord) => nowMs - submittedAtMs
-  const stale = (await list('reserved')).filter(
-    ({ createdAtSeconds }) => nowMs - createdAtSeconds * 1000 > delays.reservedMs,
-  )
-  const silent = (await waiting(await list('submitted'), await list('unknown'))).filter(
-    (payment) => ageMs(payment) > patienceMs,
-  )
+  const patienceMs = delays.submitStartMs + railMs + delays.visibilityMs
+  const proofMs = patienceMs + delays.clockStepMs
+  const of = { reservedMs: delays.reservedMs, patienceMs, nowMs, waiting }
+  const { stale, silent } = await toEnd(deps, of)
   const ends: PaymentRecord[] = []
   const overdue: PaymentId[] = []
   const faults: unknown[] = []
@@ -150,40 +147,55 @@ async function round(
   for (const payment of silent) {
     await each(async () => {
       if (!(await isLeased(deps, payment, holder))) return
-      const watchedMs = nowMs - Math.max(payment.submittedAtMs ?? nowMs, sinceMs)
-      const isProof = watchedMs > patienceMs + delays.clockStepMs
-      const after = await askRail(deps, payment, { railMs: delays.railMs, isProof })
+      const { submittedAtMs = nowMs } = payment
+      const isProof = nowMs - Math.max(submittedAtMs, sinceMs) > proofMs
+      const after = await askRail(deps, payment, { railMs, isProof })
       ends.push(after)
-      const isOverdue = isWaiting(after) && ageMs(payment) > delays.overdueMs
+      const isOverdue = isAwaited(after) && nowMs - submittedAtMs > delays.overdueMs
       if (isOverdue && (await raise(deps, payment))) overdue.push(payment.id)
     })
   }
-  let reversed: readonly PaymentId[] = []
-  await each(async () => {
-    reversed = await watch()
-  })
-  await each(async () => {
-    const refunded = await askAboutRefunds({
-      ...deps,
-      ...{ railMs: delays.railMs, sinceMs, patienceMs, refunding },
-      proofMs: patienceMs + delays.clockStepMs,
-      isLeased: (payment) => isLeased(deps, payment, holder),
+  const reversed = new Set<PaymentId>()
+  const hear = (ask: () => Promise<readonly PaymentId[]>) =>
+    each(async () => {
+      for (const id of await ask()) reversed.add(id)
     })
-    reversed = [...new Set([...reversed, ...refunded])]
-  })
+  await hear(watch)
+  const lease = (payment: PaymentRecord) => isLeased(deps, payment, holder)
+  const times = { railMs, sinceMs, patienceMs, proofMs }
+  const refundRound = { ...deps, ...times, refunding, isLeased: lease }
+  await hear(() => askAboutRefunds(refundRound))
   if (faults.length > 0) throw faults[0]
   const idsOf = (is: (payment: PaymentRecord) => boolean) => ends.filter(is).map(({ id }) => id)
   return {
     settled: idsOf(({ state }) => state === 'settled'),
     released: idsOf(({ state }) => state === 'released'),
-    waiting: idsOf(isWaiting),
+    waiting: idsOf(isAwaited),
     overdue,
-    reversed,
+    reversed: [...reversed],
   }
 }
 
-const isWaiting = ({ state }: PaymentRecord): boolean =>
-  state === 'submitted' || state === 'unknown'
+/** Each state has its own list, so that old unknowns that nobody can clear hold up no others. */
+async function toEnd(
+  { ledger }: ReconcileDeps,
+  of: {
+    readonly reservedMs: number
+    readonly patienceMs: number
+    readonly nowMs: number
+    readonly waiting: WithOthers
+  },
+) {
+  const { reservedMs, patienceMs, nowMs, waiting } = of
+  const limit = LIMITS.pageItems
+  const list = (state: PaymentRecord['state']) => ledger.payments({ states: [state], limit })
+  const reserved = await list('reserved')
+  const sent = await waiting(await list('submitted'), await list('unknown'))
+  return {
+    stale: reserved.filter((each) => nowMs - each.createdAtSeconds * 1000 > reservedMs),
+    silent: sent.filter(({ submittedAtMs = nowMs }) => nowMs - submittedAtMs > patienceMs),
+  }
+}
 
 /** False while another gateway asks about this payment: it will write down what it hears. */
 async function isLeased(
@@ -191,13 +203,8 @@ async function isLeased(
   { id: payment }: PaymentRecord,
   holder: string,
 ): Promise<boolean> {
-  const seconds = LIMITS.leaseSeconds
-  const leased = await ledger.execute('lease', {
-    payment,
-    holder,
-    seconds,
-    now: nowSeconds(clock),
-  })
+  const [seconds, now] = [LIMITS.leaseSeconds, nowSeconds(clock)]
+  const leased = await ledger.execute('lease', { payment, holder, seconds, now })
   if (!leased.ok && leased.code !== 'conflict') throw unexpected('lease', leased.code)
   return leased.ok
 }
@@ -270,10 +277,5 @@ async function lookup(
   ms: number,
 ): Promise<RailLookup> {
   if (!rail.truth.lookupByReference) return { kind: 'unknown', reason: 'no_lookup' }
-  try {
-    const found = await within(rail.lookup(railKey), ms, timers)
-    return found === 'late' ? { kind: 'unknown', reason: 'late' } : found
-  } catch {
-    return { kind: 'unknown', reason: 'lookup_failed' }
-  }
+  return wordOf(() => rail.lookup(railKey), ms, timers, 'lookup_failed')
 }

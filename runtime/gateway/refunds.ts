@@ -4,19 +4,19 @@
  * the rail's own word is unknown and keeps that right, and the reconciler asks what became of it: nothing is sent twice.
  */
 import { Rejected } from '../core/errors.ts'
-import { eventReason } from '../core/events.ts'
 import { freshId, type PaymentId, refundIdOf, refundKeyOf } from '../core/ids.ts'
-import type { Commands, Ledger, Result } from '../core/ledger.ts'
+import type { Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Minor } from '../core/money.ts'
 import type { Rail, RailRefund, RailRefundOutcome } from '../core/rail.ts'
 import type { PaymentRecord, RefundRecord } from '../core/records.ts'
 import { type Clock, nowSeconds, type Seconds, type Timers } from '../core/time.ts'
+import { isOpenRefund } from '../ledger/refunds.ts'
 import type { Gate } from './gate.ts'
-import type { OutcomeDeps } from './outcome.ts'
+import { asItStands, type OutcomeDeps, reasonOf, written } from './outcome.ts'
+import { wordOf } from './rail.ts'
 import { within } from './timers.ts'
 import type { WithOthers } from './turns.ts'
-import { unexpected } from './unexpected.ts'
 
 export interface RefundWord {
   readonly payment: PaymentId
@@ -42,17 +42,21 @@ export async function refundPayment(gate: Gate, word: RefundWord): Promise<Refun
   if (rail.refund === undefined || paid.rail !== gate.facts.railName) {
     throw new Rejected('refund_rejected', 'expected a payment by a rail that makes refunds', 'rail')
   }
-  const nowMs = clock.nowMs()
   const asked = await ledger.execute('refund', {
-    ...{ payment: of, id: refundIdOf(of, idempotencyKey), amount, by },
-    ...{ nonce: freshId(), nowMs, now: nowSeconds(clock) },
+    payment: of,
+    id: refundIdOf(of, idempotencyKey),
+    amount,
+    by,
+    nonce: freshId(),
+    nowMs: clock.nowMs(),
+    now: nowSeconds(clock),
   })
   if (!asked.ok) return asked
   const { payment, refund, created } = asked
   if (!created) return { ok: true, payment, refund, replayed: true }
   const isInTime = clock.nowMs() - refund.submittedAtMs <= gate.timings.submitStartMs
   const outcome: RailRefundOutcome = isInTime
-    ? await callRail(gate, payment, refund)
+    ? await sendRefund(gate, payment, refund)
     : { kind: 'notSent', reason: 'too_late' }
   const after = await recordRefund(gate, { payment, refund, outcome, now: nowSeconds(clock) })
   return { ok: true, payment: after, refund: refundOf(after, refund), replayed: false }
@@ -60,8 +64,6 @@ export async function refundPayment(gate: Gate, word: RefundWord): Promise<Refun
 
 const refundOf = ({ refunds = [] }: PaymentRecord, refund: RefundRecord): RefundRecord =>
   refunds.find(({ id }) => id === refund.id) ?? refund
-
-const isOpen = ({ state }: RefundRecord): boolean => state === 'pending' || state === 'unknown'
 
 const orderOf = (payment: PaymentRecord, { id, amount }: RefundRecord): RailRefund => ({
   payment: payment.id,
@@ -72,20 +74,14 @@ const orderOf = (payment: PaymentRecord, { id, amount }: RefundRecord): RailRefu
   currency: payment.currency,
 })
 
-/** Never throws: whatever is not the rail's own word is `unknown`, because money may have moved. */
-async function callRail(
+async function sendRefund(
   { rail, timings, timers }: Gate,
   payment: PaymentRecord,
   refund: RefundRecord,
 ): Promise<RailRefundOutcome> {
-  try {
-    const call = rail.refund?.(orderOf(payment, refund))
-    if (call === undefined) return { kind: 'notSent', reason: 'no_refunds' }
-    const outcome = await within(call, timings.railMs, timers)
-    return outcome === 'late' ? { kind: 'unknown', reason: 'late' } : outcome
-  } catch {
-    return { kind: 'unknown', reason: 'threw' }
-  }
+  const ask = async () => rail.refund?.(orderOf(payment, refund))
+  const outcome = await wordOf(ask, timings.railMs, timers)
+  return outcome ?? { kind: 'notSent', reason: 'no_refunds' }
 }
 
 interface Ended {
@@ -112,46 +108,22 @@ async function recordRefund(deps: OutcomeDeps, ended: Ended): Promise<PaymentRec
       if (made.ok) return made.payment
       // More than was settled would have come back: the rail's word, but nothing that the sums can hold.
       if (made.code === 'insufficient') return odd('rail_amount')
-      const now = await standing(deps.ledger, payment.id, 'refunded', made.code)
+      const now = await asItStands(deps.ledger, payment.id, 'refunded', made.code)
       // The rail's id for it is one that is noted for other money already: one of the two cannot be so.
-      return isOpen(refundOf(now, refund)) ? odd('rail_amount') : now
+      return isOpenRefund(refundOf(now, refund)) ? odd('rail_amount') : now
     }
     case 'declined':
-    case 'notSent': {
-      const otherwise = outcome.kind === 'declined' ? 'declined' : 'not_sent'
-      const reason = eventReason(outcome.reason, otherwise)
-      return written(deps.ledger, 'refundFailed', { ...of, reason })
-    }
+    case 'notSent':
+      return written(deps.ledger, 'refundFailed', { ...of, reason: reasonOf(outcome) })
     case 'unknown': {
-      const reason = eventReason(outcome.reason, 'unknown')
+      const reason = reasonOf(outcome)
       if (reason === 'amount_differs') return odd('rail_amount')
       return written(deps.ledger, 'refundUnknown', { ...of, reason })
     }
   }
 }
 
-async function written(
-  ledger: Ledger,
-  command: 'refundFailed' | 'refundUnknown',
-  input: Commands['refundFailed']['input'],
-): Promise<PaymentRecord> {
-  const result = await ledger.execute(command, input)
-  return result.ok ? result.payment : standing(ledger, input.payment, command, result.code)
-}
-
-async function standing(
-  ledger: Ledger,
-  payment: PaymentId,
-  command: 'refunded' | 'refundFailed' | 'refundUnknown',
-  code: Parameters<typeof unexpected>[1],
-): Promise<PaymentRecord> {
-  const now = await ledger.payment(payment)
-  if (code === 'conflict' && now !== undefined) return now
-  throw unexpected(command, code)
-}
-
 export interface RefundRound extends OutcomeDeps {
-  readonly ledger: Ledger
   readonly rail: Rail
   readonly clock: Clock
   readonly timers?: Timers
@@ -192,7 +164,7 @@ export async function askAboutRefunds(round: RefundRound): Promise<readonly Paym
   for (const payment of await round.refunding(await ledger.refunding(LIMITS.pageItems))) {
     const nowMs = clock.nowMs()
     const silent = (payment.refunds ?? []).filter(
-      (refund) => isOpen(refund) && nowMs - refund.submittedAtMs > round.patienceMs,
+      (refund) => isOpenRefund(refund) && nowMs - refund.submittedAtMs > round.patienceMs,
     )
     await each(async () => {
       if (silent.length === 0 || !(await round.isLeased(payment))) return

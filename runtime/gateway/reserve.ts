@@ -1,5 +1,5 @@
 /** Check 8 at work: the one transaction that judges again, counts, claims, uses up the proof and sets money aside. */
-import type { deny } from '../core/codes.ts'
+import type { Denial } from '../core/codes.ts'
 import type { Reserve, Result } from '../core/ledger.ts'
 import type { HoldRecord, PaymentRecord } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
@@ -63,7 +63,7 @@ export async function reserve(
 function reservedOf(
   result: Result<{ readonly payment: PaymentRecord }>,
   purchase: Purchase,
-  counted: (counter: string | undefined) => ReturnType<typeof deny>,
+  counted: (counter: string | undefined) => Denial,
 ): Reserved {
   if (result.ok) return { kind: 'reserved', payment: result.payment }
   const refused = (funds: FundsFacts): Reserved => ({ kind: 'refused', funds })

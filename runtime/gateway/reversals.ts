@@ -4,7 +4,6 @@
  * lease. Nothing here makes money available again: a person does.
  */
 import type { PaymentId } from '../core/ids.ts'
-import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { minus, ZERO } from '../core/money.ts'
 import type { Rail, RailLookup, RailOutcome, RailReversal } from '../core/rail.ts'
@@ -54,7 +53,6 @@ function backOf(payment: PaymentRecord, { returned, back }: Settled): readonly R
 }
 
 export interface WatchDeps extends OutcomeDeps {
-  readonly ledger: Ledger
   readonly rail: Rail
   readonly clock: Clock
   /** One question, with its deadline. */

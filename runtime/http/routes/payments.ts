@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { paymentIdSchema } from '../../core/ids.ts'
 import { LIMITS } from '../../core/limits.ts'
 import { everyRun } from '../../ledger/reads.ts'
+import { isOpenRefund } from '../../ledger/refunds.ts'
 import { operatorsView, viewOfRefund } from '../payment-view.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
@@ -91,8 +92,7 @@ const refundRoute = ({ gateway }: RouteDeps): Route =>
       const said = await gateway.refund(word)
       if (!said.ok) throw refusalProblem(said)
       const { refund, payment, replayed } = said
-      const isOpen = refund.state === 'pending' || refund.state === 'unknown'
-      const status = isOpen ? 202 : replayed || refund.state === 'failed' ? 200 : 201
+      const status = isOpenRefund(refund) ? 202 : replayed || refund.state === 'failed' ? 200 : 201
       const headers = replayed ? { 'idempotent-replayed': 'true' } : {}
       return {
         status,
