@@ -179,6 +179,9 @@ export const CODES = {
 
 export type DenialCode = keyof typeof CODES
 
+/** Every code there is, for schemas. */
+export const DENIAL_CODES = Object.keys(CODES) as [DenialCode, ...DenialCode[]]
+
 export interface CheckSpec {
   readonly n: number
   readonly name: CheckName

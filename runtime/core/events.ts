@@ -8,7 +8,7 @@
  */
 import { z } from 'zod'
 import { NODE_KINDS } from './block.ts'
-import { CHECK_NAMES, CHECK_STATUSES, CODES, type DenialCode } from './codes.ts'
+import { CHECK_NAMES, CHECK_STATUSES, DENIAL_CODES } from './codes.ts'
 import {
   type Digest,
   digestSchema,
@@ -45,7 +45,7 @@ export const eventReason = (reason: string, otherwise = 'other'): string =>
 
 const word = z.string().regex(EVENT_WORD)
 const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
-const code = z.enum(Object.keys(CODES) as [DenialCode, ...DenialCode[]])
+const code = z.enum(DENIAL_CODES)
 const head = { seq: count.min(1), hash: digestSchema }
 
 /** Nine statuses in the order of the checks. */
@@ -94,7 +94,7 @@ export const EVENT_DATA = {
     holder: holderKeySchema,
     payees: z.array(identifierSchema),
     quote: digestSchema.optional(),
-    /** SHA-256 of the revocation ids, joined by commas. */
+    /** `chainDigest` of its revocation ids. */
     chain: digestSchema,
     custody: z.enum(['funnel', 'outside']),
     /** Salted digest of its label. */
@@ -228,7 +228,11 @@ export type Balances = Pick<
 export const balancesOf = (account: Account): Balances => {
   const { ceiling, available, reserved, spent, allotted, reversed } = account
   return {
-    ...{ ceiling, available, reserved, spent, allotted },
+    ceiling,
+    available,
+    reserved,
+    spent,
+    allotted,
     ...(reversed === 0 ? {} : { reversed }),
   }
 }

@@ -47,7 +47,7 @@ export function sha256(data: string | Uint8Array): Digest {
 
 /** One digest for a whole chain of revocation ids, block 0 first: two chains are the same if theirs are. */
 export const chainDigest = (revocationIds: readonly string[]): Digest =>
-  sha256(revocationIds.join('.'))
+  sha256(revocationIds.join(','))
 
 /** 160 bits of SHA-256 over the parts, each length-prefixed so that no two lists of parts meet. */
 function derive(...parts: readonly string[]): string {

@@ -1,6 +1,6 @@
 /** The mandate: what one person signed, as strict claims. */
 import { z } from 'zod'
-import { identifierSchema } from './ids.ts'
+import { holderKeySchema, identifierSchema } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { currencySchema, positiveMinorSchema } from './money.ts'
 import { secondsSchema, wallClock } from './time.ts'
@@ -52,10 +52,7 @@ export const mandateSchema = z.strictObject({
   }),
   window: windowSchema.optional(),
   agent: agentSchema.optional(),
-  holder: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{43}$/)
-    .optional(),
+  holder: holderKeySchema.optional(),
 })
 
 /** Amounts in minor units of `currency`; times in UTC seconds. */

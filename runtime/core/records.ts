@@ -150,6 +150,7 @@ export interface Counter {
   readonly amount: Minor
 }
 
+/** Money of a settled payment that came back; `id` is the rail's own. */
 export interface Reversal {
   readonly id: string
   /** `reversed`: the rail took it back. `refunded`: the payee gave it back. */
@@ -183,6 +184,7 @@ export interface RefundRecord {
 export const refundedOf = ({ refunds = [] }: Pick<PaymentRecord, 'refunds'>): Minor =>
   minor(refunds.reduce((sum, { state, amount }) => sum + (state === 'made' ? amount : 0), 0))
 
+/** A person's word that what came back may be used again: how much by then, all in all. */
 export interface Regained {
   readonly amount: Minor
   readonly evidence: string
@@ -243,7 +245,7 @@ export interface PaymentRecord {
   readonly refunds?: readonly RefundRecord[]
   /** Set while one of them is `pending` or `unknown`. */
   readonly refunding?: true
-  /** How much of that a person has put to use again, all in all, and the last who did. */
+  /** The last such word. */
   readonly regained?: Regained
   /** Keys of the counters that this payment counts in, with their periods. */
   readonly counters: readonly string[]
@@ -280,7 +282,7 @@ export interface HoldRecord {
 /** `gateway` is the gateway's own stream. */
 export type StreamId = NodeId | 'gateway'
 
-/** One event as stored: `body` is the exact canonical JSON whose SHA-256 is `hash`. See `audit/event.ts`. */
+/** One event as stored: `body` is the exact canonical JSON whose SHA-256 is `hash`. See `core/events.ts`. */
 export interface EventRecord {
   readonly stream: StreamId
   readonly seq: number

@@ -1,7 +1,7 @@
 /** Shapes on the wire: what the HTTP interface, the command line, the client and the console share. */
 import { z } from 'zod'
 import { NODE_KINDS } from './block.ts'
-import { ADVICE, CHECK_NAMES, CHECK_STATUSES, CODES, type DenialCode } from './codes.ts'
+import { ADVICE, CHECK_NAMES, CHECK_STATUSES, DENIAL_CODES } from './codes.ts'
 import {
   digestSchema,
   holdIdSchema,
@@ -15,7 +15,7 @@ import { LIMITS } from './limits.ts'
 import { currencySchema, minorSchema } from './money.ts'
 import { HOLD_STATES, PAYMENT_STATES, RUN_STATES, STANDING_STATES } from './records.ts'
 
-const codeSchema = z.enum(Object.keys(CODES) as [DenialCode, ...DenialCode[]])
+const codeSchema = z.enum(DENIAL_CODES)
 const at = z.number().int()
 
 export const createRunBody = z.strictObject({ mandate: z.string().min(1).max(LIMITS.bodyBytes) })

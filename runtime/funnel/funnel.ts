@@ -12,6 +12,7 @@ import { parseJws } from '../core/jws.ts'
 import { mandateSchema } from '../core/mandate.ts'
 import type { NodeRecord, RunRecord } from '../core/records.ts'
 import { everyRun } from '../ledger/reads.ts'
+import { TERMINAL } from '../ledger/runs.ts'
 import { BOUNDS, type FunnelDeps, type Walk } from './context.ts'
 import { LOOK_MS, takeLease } from './lease.ts'
 import { closeNode } from './nodes.ts'
@@ -32,11 +33,7 @@ export interface Funnel {
 }
 
 const isOver = ({ state, seal, halted }: RunRecord): boolean =>
-  seal !== undefined ||
-  halted !== undefined ||
-  state === 'completed' ||
-  state === 'failed' ||
-  state === 'cancelled'
+  seal !== undefined || halted !== undefined || TERMINAL.has(state)
 
 /** A funnel that walks nothing yet: `start` one run, or `resume` all that have not ended. */
 export function createFunnel(deps: FunnelDeps): Funnel {

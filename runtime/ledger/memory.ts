@@ -187,9 +187,9 @@ class MemoryRows implements Rows {
     if (doc === 'payment') {
       const payment = value as PaymentRecord
       if (!this.#payments.has(payment.id)) this.#latest.set(payment.node, payment.id)
-      index(this.#payments, payment)
+      this.#payments.set(payment.id, payment)
     }
-    if (doc === 'hold') index(this.#holds, value as HoldRecord)
+    if (doc === 'hold') this.#holds.set(text, value as HoldRecord)
     if (doc === 'proof') this.#proofs.set(text, (value as Loaded<'proof'>).expiresAtSeconds)
     if (doc === 'run') this.#runs.add((value as RunRecord).id)
     if (doc === 'node') {
@@ -220,10 +220,6 @@ function copied<T>(value: T): T {
   const copy: Record<string, unknown> = {}
   for (const [name, field] of Object.entries(value)) copy[name] = copied(field)
   return copy as T
-}
-
-const index = <I, T extends { readonly id: I }>(map: Map<I, T>, value: T): void => {
-  map.set(value.id, value)
 }
 
 function mapOf<K, I, T>(map: Map<K, Map<I, T>>, key: K): Map<I, T> {

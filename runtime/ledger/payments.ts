@@ -59,12 +59,12 @@ export function* reserve(input: Reserve, draft: Draft): Steps<Commands['reserve'
 
 /** The record as it begins: nothing of a later step is taken from the caller. */
 function asReserved({ payment, counters }: Reserve): PaymentRecord {
-  const { nonce, submittedAtMs, settledAmount, railReference, endHead, endedAtSeconds, ...rest } =
-    payment
-  const { reason, lease, overdue, resolution, reversals, regained, ...begun } = rest
-  const { refunds, refunding, ...start } = begun
+  const { id, run, node, payee, merchant, quote, quoteJti, lines, currency, amount } = payment
+  const { rail, account, railKey, checks, createdAtSeconds } = payment
+  const what = { id, run, node, payee, merchant, quote, quoteJti, lines, currency, amount }
+  const how = { rail, account, railKey, checks, createdAtSeconds }
   const counted = new Set([...payment.counters, ...counters.map((use) => use.key)])
-  return { ...start, state: 'reserved', counters: [...counted] }
+  return { ...what, ...how, state: 'reserved', counters: [...counted] }
 }
 
 /**

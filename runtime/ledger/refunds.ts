@@ -32,8 +32,13 @@ export function* refund(input: Refund, draft: Draft): Steps<Commands['refund']['
   if (refusal) return refusal
   yield [keys.account(payment.node)]
   const asked: RefundRecord = {
-    ...{ id, amount, state: 'pending', by, atSeconds: now },
-    ...{ nonce, submittedAtMs: nowMs },
+    id,
+    amount,
+    state: 'pending',
+    by,
+    atSeconds: now,
+    nonce,
+    submittedAtMs: nowMs,
   }
   const after = withRefunds(payment, [...refunds, asked])
   draft.put(keys.payment(payment.id), after)

@@ -1,6 +1,6 @@
 /** Transitions about a run as a whole, and about events and steps that move no money. */
 import { EVENT_WORD, type EventData, eventWord, parseEvent } from '../core/events.ts'
-import { type NodeId, sha256 } from '../core/ids.ts'
+import { chainDigest, type NodeId, sha256 } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
 import { parseJws } from '../core/jws.ts'
 import type { Commands, CreateRun, FinishRun, Note, SaveStep } from '../core/ledger.ts'
@@ -46,7 +46,7 @@ export function openNode(
     holder: node.holder,
     payees: [...node.payees],
     ...(quote === undefined ? {} : { quote }),
-    chain: sha256(node.revocationIds.join(',')),
+    chain: chainDigest(node.revocationIds),
     custody: node.custody,
     ...(label === undefined ? {} : { label }),
   })
@@ -97,6 +97,7 @@ const isRootOf = ({ run, root }: CreateRun): boolean =>
   root.expiresAtSeconds <= run.expiresAtSeconds &&
   run.state === 'running'
 
+/** How a run may end. */
 export const TERMINAL: ReadonlySet<RunState> = new Set(['completed', 'failed', 'cancelled'])
 
 export function* finishRun(input: FinishRun, draft: Draft): Steps<Commands['finishRun']['result']> {
