@@ -185,7 +185,12 @@ class Stream {
   readonly first: Event
   readonly hashes: string[] = []
   readonly balances: Balances = {
-    ...{ ceiling: 0, available: 0, reserved: 0, spent: 0, allotted: 0, reversed: 0 },
+    ceiling: 0,
+    available: 0,
+    reserved: 0,
+    spent: 0,
+    allotted: 0,
+    reversed: 0,
   }
   /** The one payment of a leaf, from its latest reservation on. */
   payment: Payment | undefined
@@ -273,32 +278,30 @@ function isSorted(value: unknown): boolean {
 const isCanonical = (value: unknown, text: string): boolean =>
   (isSorted(value) && JSON.stringify(value) === text) || canonical(value) === text
 
-/** A value as text, empty if it is none: a log may hold anything, and nothing of it is ever converted. */
-const wordOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
 
-const fieldsOf = (value: unknown): Fields | undefined => (isFields(value) ? value : undefined)
+/** A value as text, empty if it is none: a log may hold anything, and nothing of it is ever converted. */
+const wordOf = (value: unknown): string => (isText(value) ? value : '')
 
-const countOf = (value: unknown): number => (Number.isSafeInteger(value) ? Number(value) : 0)
+const countOf = (value: unknown): number => (isWhole(value) ? value : 0)
+
+const fieldsOf = (value: unknown): Fields | undefined => (isFields(value) ? value : undefined)
 
 function text(event: Event, key: string): string {
   const value = event.data[key]
-  return typeof value === 'string' ? value : fail(event, `expected text in ${key}`)
+  return isText(value) ? value : fail(event, `expected text in ${key}`)
 }
 
 function whole(event: Event, key: string): number {
   const value = event.data[key]
-  const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
-  return isWhole ? value : fail(event, `expected a whole number in ${key}`)
+  return isWhole(value) && value >= 0 ? value : fail(event, `expected a whole number in ${key}`)
 }
 
 function parseObject(source: string): Fields | undefined {
   try {
-    const value: unknown = JSON.parse(source)
-    return isFields(value) ? value : undefined
+    return fieldsOf(JSON.parse(source))
   } catch {
     return undefined
   }
@@ -308,7 +311,7 @@ function parseObject(source: string): Fields | undefined {
 function readLine(line: string, lineNumber: number, links: boolean): Event {
   const at = { stream: `line ${lineNumber}`, seq: 0 }
   const { hash, body } = parseObject(line) ?? fail(at, 'expected an object with hash and body')
-  if (typeof hash !== 'string' || typeof body !== 'string') return fail(at, 'expected two texts')
+  if (!isText(hash) || !isText(body)) return fail(at, 'expected two texts')
   const event = parseObject(body) ?? fail(at, 'expected an event as body')
   const { v, org, run = '', stream, seq, prev, at: second, type, data, balances } = event
   const named = { stream: wordOf(stream), seq: countOf(seq) }
@@ -327,6 +330,8 @@ function readLine(line: string, lineNumber: number, links: boolean): Event {
   if (!isShaped) return fail(named, 'expected the shape of an event')
   return { stream, seq, hash, prev, org, run, at: second, type, data, balances: fieldsOf(balances) }
 }
+
+const words = (list: string): ReadonlySet<string> => new Set(list.split(' '))
 
 const has = (list: unknown, item: unknown): boolean => Array.isArray(list) && list.includes(item)
 
@@ -395,6 +400,15 @@ function useApproval({ holds }: Stream, event: Event, payment: string): void {
 const cameBack = ({ reversed }: Payment): number =>
   [...(reversed?.values() ?? [])].reduce((sum, amount) => sum + amount, 0)
 
+/** Notes what came back under a rail's id that was not heard of before. */
+function comeBack(stream: Stream, event: Event, paid: Payment, id: string): void {
+  const amount = whole(event, 'amount')
+  paid.reversed ??= new Map()
+  paid.reversed.set(id, amount)
+  if (cameBack(paid) > (paid.settled?.amount ?? 0)) fail(event, 'more came back than was settled')
+  stream.move(event, { reversed: amount })
+}
+
 function openRefund({ refunds }: Payment, event: Event) {
   const asked = refunds?.get(text(event, 'refund'))
   return asked?.state === 'open' ? asked : fail(event, `${event.type} out of its order`)
@@ -413,11 +427,11 @@ function decided({ resolved }: Payment, event: Event, amount: number): void {
 function isNode(event: Event): boolean {
   const { parent, kind, payees, quote } = event.data
   whole(event, 'expires')
-  if (!Array.isArray(payees) || !payees.every((payee) => typeof payee === 'string')) return false
-  if (kind === 'planner') return parent === undefined || typeof parent === 'string'
-  if (typeof parent !== 'string') return false
+  if (!Array.isArray(payees) || !payees.every(isText)) return false
+  if (kind === 'planner') return parent === undefined || isText(parent)
+  if (!isText(parent)) return false
   if (kind === 'looker') return whole(event, 'ceiling') === 0
-  return kind === 'leaf' && payees.length === 1 && typeof quote === 'string'
+  return kind === 'leaf' && payees.length === 1 && isText(quote)
 }
 
 /** What each type of event does to its stream. Types that are not here do not exist. */
@@ -508,12 +522,9 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
   },
   reversed(stream, event) {
     const paid = payment(stream, event, 'settled')
-    const [id, amount] = [text(event, 'reversal'), whole(event, 'amount')]
-    paid.reversed ??= new Map()
-    if (paid.reversed.has(id)) fail(event, 'one reversal is noted twice')
-    paid.reversed.set(id, amount)
-    if (cameBack(paid) > (paid.settled?.amount ?? 0)) fail(event, 'more came back than was settled')
-    stream.move(event, { reversed: amount })
+    const id = text(event, 'reversal')
+    if (paid.reversed?.has(id)) fail(event, 'one reversal is noted twice')
+    comeBack(stream, event, paid, id)
   },
   refund_asked(stream, event) {
     const paid = payment(stream, event, 'settled')
@@ -533,17 +544,13 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     const asked = openRefund(paid, event)
     if (asked.amount !== amount) fail(event, 'refunds another amount than was asked for')
     asked.state = 'made'
-    paid.reversed ??= new Map()
     paid.made ??= new Set()
-    const told = paid.reversed.get(id)
+    const told = paid.reversed?.get(id)
     if (told !== undefined && (told !== amount || paid.made.has(id))) {
       fail(event, 'one reversal is noted twice')
     }
     paid.made.add(id)
-    if (told !== undefined) return
-    paid.reversed.set(id, amount)
-    if (cameBack(paid) > (paid.settled?.amount ?? 0)) fail(event, 'more came back than was settled')
-    stream.move(event, { reversed: amount })
+    if (told === undefined) comeBack(stream, event, paid, id)
   },
   refund_failed(stream, event) {
     openRefund(payment(stream, event, 'settled'), event).state = 'failed'
@@ -602,21 +609,17 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
 }
 
 /** Events without money: the only ones that may follow `ended`. */
-const QUIET = new Set(
-  'refused held approved hold_refused read planned looked chose unmet delivered operator erased'.split(
-    ' ',
-  ),
+const QUIET = words(
+  'refused held approved hold_refused read planned looked chose unmet delivered operator erased',
 )
 
 /** What may follow `ended` with money in it: what comes back late, and its way up to the nearest open ancestor. */
-const LATE = new Set(
-  'reversed regained returned credited refund_asked refunded refund_failed refund_unknown'.split(
-    ' ',
-  ),
+const LATE = words(
+  'reversed regained returned credited refund_asked refunded refund_failed refund_unknown',
 )
 
 /** The types of the gateway's own stream; a run's ones are looked up when everything is read. */
-const GATEWAY = new Set('run_created sealed frozen resumed read operator'.split(' '))
+const GATEWAY = words('run_created sealed frozen resumed read operator')
 
 interface Log {
   readonly streams: Map<string, Stream>
@@ -697,7 +700,7 @@ const PERSONAL: Readonly<Record<string, readonly string[]>> = {
 function notePersonal({ committed, erased }: Log, event: Event, first: Event): void {
   const { run, type, data, stream, prev } = event
   const note = (of: string, what: string, digest: unknown) => {
-    if (typeof digest !== 'string') return
+    if (!isText(digest)) return
     const name = canonical([of, what])
     const known = committed.get(name) ?? { run, digests: new Set(), disclosed: new Set() }
     committed.set(name, known)
@@ -716,9 +719,7 @@ function notePersonal({ committed, erased }: Log, event: Event, first: Event): v
 function checkSide({ committed }: Log, side: unknown, lineNumber: number): void {
   const at = { stream: `line ${lineNumber}`, seq: 0 }
   const { of, what, salt, value } = isFields(side) ? side : fail(at, 'expected a side record')
-  if (![of, what, salt, value].every((each) => typeof each === 'string')) {
-    fail(at, 'expected four texts in a side record')
-  }
+  if (![of, what, salt, value].every(isText)) fail(at, 'expected four texts in a side record')
   const known = committed.get(canonical([of, what])) ?? fail(at, 'the log knows of no such value')
   const text = wordOf(value)
   const digest = sha256(what === 'mandate' ? text : `${wordOf(salt)}\n${text}`)
@@ -1112,7 +1113,7 @@ const TORN = /^(\{"checkpoint":"[A-Za-z0-9_.-]*("\}?)?|\{[a-z":]{0,14})?\0*$/
 export const checkpointsIn = (file: string): string[] =>
   file.split(/\r?\n/).flatMap((line) => {
     const jws = parseObject(line)?.checkpoint
-    if (typeof jws === 'string') return [jws]
+    if (isText(jws)) return [jws]
     return TORN.test(line) ? [] : [line]
   })
 
@@ -1126,9 +1127,11 @@ function totalsOf({ streams }: Log): RunTotals[] {
     totals.set(run, { run, ceiling: balances.ceiling, available: 0, reserved: 0, spent: 0 })
   }
   for (const { first, balances } of nodes) {
-    const { available = 0, reserved = 0, spent = 0, ...of } = totals.get(first.run) ?? {}
-    totals.set(first.run, {
-      ...{ run: first.run, ceiling: 0, ...of },
+    const { run } = first
+    const { ceiling = 0, available = 0, reserved = 0, spent = 0 } = totals.get(run) ?? {}
+    totals.set(run, {
+      run,
+      ceiling,
       available: available + balances.available,
       reserved: reserved + balances.reserved,
       spent: spent + balances.spent,
@@ -1247,8 +1250,13 @@ function main(args: readonly string[]): number {
     args: [...args],
     allowPositionals: true,
     options: {
-      ...{ run: one, seal: files, receipt: files, checkpoint: files, jwks: one },
-      ...{ links: flag, help: flag },
+      run: one,
+      seal: files,
+      receipt: files,
+      checkpoint: files,
+      jwks: one,
+      links: flag,
+      help: flag,
     },
   })
   if (values.help) {
