@@ -29,6 +29,21 @@ export interface Suite {
   readonly measure: (ask: Ask) => Promise<readonly Figure[]>
 }
 
+/** The figures of all parts, measured one after another. */
+export const inTurn =
+  (parts: readonly Suite['measure'][]): Suite['measure'] =>
+  async (ask) => {
+    const figures: Figure[] = []
+    for (const part of parts) figures.push(...(await part(ask)))
+    return figures
+  }
+
+export const MEBI = 1024 * 1024
+
+/** Not a number where either is missing, which is within no bound. */
+export const ratio = (over: number | undefined, under: number | undefined): number =>
+  (over ?? Number.NaN) / (under ?? Number.NaN)
+
 export const atMost = (bound: number, figure: Figure): Figure => ({
   ...figure,
   bound,

@@ -82,7 +82,9 @@ export function measureCommits(order: CommitsOrder): Promise<Commits> {
         reserved: median(rates.reserved),
         toSingle: to(rates.single),
         toBare: to(rates.bare),
-        ...{ payment, inSteps, twoBare },
+        payment,
+        inSteps,
+        twoBare,
       }
     } finally {
       bare.close()

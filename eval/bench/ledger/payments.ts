@@ -27,7 +27,11 @@ export function paymentOf(leaf: NodeRecord): Payment {
   return {
     reserve,
     submit: {
-      ...{ payment: payment.id, path, expiresAtSeconds, checks: payment.checks, now: NOW },
+      payment: payment.id,
+      path,
+      expiresAtSeconds,
+      checks: payment.checks,
+      now: NOW,
       ...sent,
     },
     reserveAndSubmit: { ...reserve, submit: sent },

@@ -76,8 +76,12 @@ const middle = (runs: readonly Run[]): Run => ({
 async function payAtOnce(order: RootsOrder, transitions: Transitions): Promise<Run> {
   const double = await startFirestoreDouble({ mode: 'hostile', lockMs: 2_000 })
   const ledger = await openFirestoreLedger({
-    ...{ emulatorHost: double.host, projectId: freshProject(), organisation: 'acme', transitions },
-    ...{ deadlineMs: 120_000, pollMs: 60_000 },
+    emulatorHost: double.host,
+    projectId: freshProject(),
+    organisation: 'acme',
+    transitions,
+    deadlineMs: 120_000,
+    pollMs: 60_000,
   })
   try {
     const { run, root } = await openRun(ledger, 'roots')

@@ -1,5 +1,14 @@
 /** The suite `ledger`: what a payment costs beside bare commits, and that neither a past nor a wide tree makes it dearer. */
-import { type Ask, atLeast, atMost, type Figure, type Suite } from '../figure.ts'
+import {
+  type Ask,
+  atLeast,
+  atMost,
+  type Figure,
+  inTurn,
+  MEBI,
+  ratio,
+  type Suite,
+} from '../figure.ts'
 import { askOnce, startProbe } from '../probe.ts'
 import type { Rounds } from '../timing.ts'
 import type { Commits, CommitsOrder } from './commits.ts'
@@ -14,7 +23,6 @@ const WIDTH = new URL('./width-probe.ts', import.meta.url)
 const ROOTS = new URL('./roots-probe.ts', import.meta.url)
 const VERIFY = new URL('./verify-probe.ts', import.meta.url)
 
-const MEBI = 1024 * 1024
 /** Payments that are added to a past at a time. */
 const STEP = 50_000
 
@@ -23,9 +31,6 @@ const rounds = (quick: boolean): Rounds =>
   quick ? { warm: 2, batches: 4, size: 1 } : { warm: 50, batches: 400, size: 1 }
 
 const ms = (value: number | undefined): string => `${value?.toFixed(2)} ms`
-
-const ratio = (over: number | undefined, under: number | undefined): number =>
-  (over ?? Number.NaN) / (under ?? Number.NaN)
 
 export async function commitFigures({ quick, tell }: Ask): Promise<readonly Figure[]> {
   tell('payments beside bare commits')
@@ -148,9 +153,5 @@ const PARTS = [commitFigures, widthFigures, rootFigures, verifyFigures, historyF
 export const LEDGER: Suite = {
   name: 'ledger',
   about: 'payments beside bare commits, after a long past, in a wide tree, at once; verifying',
-  measure: async (ask) => {
-    const figures: Figure[] = []
-    for (const part of PARTS) figures.push(...(await part(ask)))
-    return figures
-  },
+  measure: inTurn(PARTS),
 }

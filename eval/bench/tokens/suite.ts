@@ -1,5 +1,14 @@
 /** The suite `tokens`: what it costs to believe a token, to make one, to do so for long, and to do so under fire. */
-import { type Ask, atLeast, atMost, type Figure, type Suite } from '../figure.ts'
+import {
+  type Ask,
+  atLeast,
+  atMost,
+  type Figure,
+  inTurn,
+  MEBI,
+  ratio,
+  type Suite,
+} from '../figure.ts'
 import { askOnce } from '../probe.ts'
 import { quantile, type Rounds, slope } from '../timing.ts'
 import type { CostOrder, Costs } from './cost.ts'
@@ -14,16 +23,12 @@ const SOAK = new URL('./soak-probe.ts', import.meta.url)
 const DEPTHS = [1, 2, 4, 8]
 /** Of the leaf that bounds are about: a purchase below three planners and the root. */
 const DEPTH = 4
-const MEBI = 1024 * 1024
 
 /** Hundreds of calls before the first that counts: until then it is the compiler that is measured. */
 const rounds = (quick: boolean): Rounds =>
   quick ? { warm: 4, batches: 2, size: 2 } : { warm: 300, batches: 30, size: 10 }
 
 const costOf = (order: CostOrder) => askOnce<CostOrder, Costs>(COST, order)
-
-const ratio = (over: number | undefined, under: number | undefined): number =>
-  (over ?? Number.NaN) / (under ?? Number.NaN)
 
 export async function verifyFigures({ quick, tell }: Ask): Promise<readonly Figure[]> {
   const figures: Figure[] = []
@@ -167,9 +172,5 @@ const PARTS = [
 export const TOKENS: Suite = {
   name: 'tokens',
   about: 'verifying and minting beside the library alone, for long, and under fire',
-  measure: async (ask) => {
-    const figures: Figure[] = []
-    for (const part of PARTS) figures.push(...(await part(ask)))
-    return figures
-  },
+  measure: inTurn(PARTS),
 }
