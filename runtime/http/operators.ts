@@ -1,8 +1,7 @@
 /**
  * Who is an operator: the bearer of the operator token or of a named operator's own, or of a session that a one-time
- * login code opened, which is whose the code was. The
- * server keeps only hashes of secrets, compares them in constant time, and gives a page nothing but an opaque
- * cookie. An agent's credential is never one of these.
+ * login code opened, which is whose the code was. The server keeps only hashes of secrets, compares them in constant
+ * time, and gives a page nothing but an opaque cookie. An agent's credential is never one of these.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Digest, sha256 } from '../core/ids.ts'

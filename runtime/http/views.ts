@@ -4,7 +4,7 @@ import { parseJws } from '../core/jws.ts'
 import type { Ledger, NodeState } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Mandate, mandateSchema } from '../core/mandate.ts'
-import type { Minor } from '../core/money.ts'
+import { type Minor, minor } from '../core/money.ts'
 import { ERASED } from '../core/personal.ts'
 import type { HoldRecord, PaymentRecord, RunRecord } from '../core/records.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
@@ -106,7 +106,7 @@ function narrowed(view: RunView, top: NodeState | undefined): RunView {
 type Balance = 'available' | 'reserved' | 'spent'
 
 const total = (tree: readonly NodeState[], field: Balance): Minor =>
-  tree.reduce((sum, { account }) => sum + account[field], 0) as Minor
+  minor(tree.reduce((sum, { account }) => sum + account[field], 0))
 
 function viewOfRun(
   record: RunRecord,

@@ -16,6 +16,7 @@ import {
   type VerifyOptions,
   verifyExport,
 } from '../../audit/verify.ts'
+import type { RunId } from '../../core/ids.ts'
 import { parseJson } from '../../core/json.ts'
 import { parseJws, verifyJws } from '../../core/jws.ts'
 import { type Jwks, jwksSchema, publicKeyOf } from '../../core/keys.ts'
@@ -184,14 +185,14 @@ async function fromDataDir(path: string): Promise<Gathered> {
 async function gatherFrom(ledger: Ledger, signer: GatewaySigner): Promise<Gathered> {
   const lines: string[] = []
   for await (const line of exportLog(ledger)) lines.push(line)
-  const runs: RunRecord[] = []
-  for await (const run of everyRun(ledger)) runs.push(run)
+  const runs = new Map<RunId, RunRecord>()
+  for await (const run of everyRun(ledger)) runs.set(run.id, run)
   const settled = await ledger.payments({ states: ['settled'], limit: 1_000_000 })
   const receipts = settled.flatMap((payment) => {
-    const run = runs.find(({ id }) => id === payment.run)
+    const run = runs.get(payment.run)
     return (run && receiptOf(run, payment, signer)) ?? []
   })
-  const seals = runs.flatMap(({ seal }) => (seal === undefined ? [] : [seal]))
+  const seals = [...runs.values()].flatMap(({ seal }) => (seal === undefined ? [] : [seal]))
   return { lines, seals, receipts, jwks: { keys: [{ ...publicKeyOfSigner(signer) }] } }
 }
 
@@ -207,7 +208,10 @@ async function withKept(found: Gathered, options: VerifyCommandOptions): Promise
   }
   const { run, links = false } = options
   return {
-    ...{ seals, receipts, checkpoints, links },
+    seals,
+    receipts,
+    checkpoints,
+    links,
     ...(jwks === undefined ? {} : { jwks }),
     ...(run === undefined ? {} : { run: runId(run) }),
   }

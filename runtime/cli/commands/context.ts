@@ -90,6 +90,19 @@ export async function withStore<T>(
 /** An option that may be given again for more. */
 export const collect = (value: string, before: string[] = []): string[] => [...before, value]
 
+/** Goes on once a person has typed yes. Throws Failure: of anything else, and where nobody is there to be asked. */
+export async function confirm(
+  io: Io,
+  question: string,
+  { otherwise, instead = '--yes' }: { readonly otherwise: string; readonly instead?: string },
+): Promise<void> {
+  const answer = await io.ask(`${question}? type yes: `)
+  if (answer === undefined) {
+    throw new Failure('usage', `expected ${instead}, because there is nobody here to ask`)
+  }
+  if (answer.trim().toLowerCase() !== 'yes') throw new Failure('no', otherwise)
+}
+
 /** Prints data once: as JSON where asked for, otherwise as text for a person. */
 export function emit(
   io: Io,

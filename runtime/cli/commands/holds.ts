@@ -8,7 +8,7 @@ import { holdsAnswer } from '../../http/shapes.ts'
 import { Failure } from '../failure.ts'
 import { type Io, shown, table } from '../io.ts'
 import { stateText } from '../tree.ts'
-import { apiOf, command, emit, type ServerOptions, withServer } from './context.ts'
+import { apiOf, command, confirm, emit, type ServerOptions, withServer } from './context.ts'
 
 type Options = ServerOptions & { json?: boolean }
 
@@ -81,10 +81,9 @@ function holdId(text: string): HoldId {
 
 async function ask(io: Io, verb: string, hold: HoldView): Promise<string> {
   io.err(holdCard(io, hold))
-  const answer = await io.ask(`${verb} exactly this? type yes: `)
-  if (answer === undefined) {
-    throw new Failure('usage', 'expected --digest, because there is nobody here to ask')
-  }
-  if (answer.trim().toLowerCase() !== 'yes') throw new Failure('no', 'nothing was decided')
+  await confirm(io, `${verb} exactly this`, {
+    otherwise: 'nothing was decided',
+    instead: '--digest',
+  })
   return hold.digest
 }

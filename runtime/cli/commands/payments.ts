@@ -5,13 +5,18 @@ import { freshId, type PaymentId, paymentIdSchema } from '../../core/ids.ts'
 import { formatMoney } from '../../core/money.ts'
 import { isoTime, seconds } from '../../core/time.ts'
 import { alarmsAnswer, paymentView, refundAnswer } from '../../http/shapes.ts'
+import type { Api } from '../api.ts'
 import { Failure } from '../failure.ts'
 import { type Io, shown, table } from '../io.ts'
 import { stateText } from '../tree.ts'
-import { apiOf, command, emit, type ServerOptions, withServer } from './context.ts'
+import { apiOf, command, confirm, emit, type ServerOptions, withServer } from './context.ts'
 
 type View = z.infer<typeof paymentView>
 type Options = ServerOptions & { json?: boolean }
+
+interface ToConfirm extends Options {
+  readonly yes?: boolean
+}
 
 const timeText = (at: number | undefined): string =>
   at === undefined ? 'not yet' : isoTime(seconds(at))
@@ -76,11 +81,10 @@ function alarmsCommand(io: Io): Command {
   })
 }
 
-interface ResolveOptions extends Options {
+interface ResolveOptions extends ToConfirm {
   readonly outcome: 'settled' | 'released'
   readonly amount: number
   readonly evidence: string
-  readonly yes?: boolean
 }
 
 function resolveCommand(io: Io): Command {
@@ -105,11 +109,10 @@ function resolveCommand(io: Io): Command {
     .requiredOption('--evidence <text>', 'where the proof is; the log has only its salted digest')
     .option('--yes', 'do not show the payment and ask')
   return withServer(base).action(async (payment: string, options: ResolveOptions) => {
-    const api = apiOf(io, options)
-    const path = `/payments/${paymentId(payment)}`
     const { outcome, amount, evidence } = options
-    const asked = (view: View) => `say that it was ${outcome} ${formatMoney(amount, view.currency)}`
-    if (!options.yes) await ask(io, await api.get(path, paymentView), asked)
+    const { api, path } = await agreed(io, payment, options, ({ currency }) => {
+      return `say that it was ${outcome} ${formatMoney(amount, currency)}`
+    })
     const after = await api.post(`${path}/resolve`, { outcome, amount, evidence }, paymentView)
     emit(io, options, after, () => paymentCard(io, after))
   })
@@ -128,10 +131,9 @@ function paymentId(text: string): PaymentId {
   throw new Failure('usage', 'expected a payment’s id, which begins with pay_')
 }
 
-interface RefundOptions extends Options {
+interface RefundOptions extends ToConfirm {
   readonly amount: number
   readonly key?: string
-  readonly yes?: boolean
 }
 
 function refundCommand(io: Io): Command {
@@ -152,11 +154,10 @@ function refundCommand(io: Io): Command {
     .option('--key <key>', 'your word for this refund: sent again with the same it is the same one')
     .option('--yes', 'do not show the payment and ask')
   return withServer(base).action(async (payment: string, options: RefundOptions) => {
-    const api = apiOf(io, options)
-    const path = `/payments/${paymentId(payment)}`
     const { amount, key: idempotencyKey = freshId() } = options
-    const asked = (view: View) => `refund ${formatMoney(amount, view.currency)}`
-    if (!options.yes) await ask(io, await api.get(path, paymentView), asked)
+    const { api, path } = await agreed(io, payment, options, ({ currency }) => {
+      return `refund ${formatMoney(amount, currency)}`
+    })
     // Said before it is sent: whoever gets no answer can ask again for the same refund.
     if (options.key === undefined) io.err(`the key of this refund is ${idempotencyKey}\n`)
     const after = await api.post(`${path}/refunds`, { amount, idempotencyKey }, refundAnswer)
@@ -167,10 +168,9 @@ function refundCommand(io: Io): Command {
   })
 }
 
-interface ReturnOptions extends Options {
+interface ReturnOptions extends ToConfirm {
   readonly reversed: number
   readonly evidence: string
-  readonly yes?: boolean
 }
 
 function returnCommand(io: Io): Command {
@@ -184,21 +184,28 @@ function returnCommand(io: Io): Command {
     .requiredOption('--evidence <text>', 'where the proof is; the log has only its salted digest')
     .option('--yes', 'do not show the payment and ask')
   return withServer(base).action(async (payment: string, options: ReturnOptions) => {
-    const api = apiOf(io, options)
-    const path = `/payments/${paymentId(payment)}`
     const { reversed: reversedAmount, evidence } = options
-    const asked = (view: View) => `use ${formatMoney(reversedAmount, view.currency)} again`
-    if (!options.yes) await ask(io, await api.get(path, paymentView), asked)
+    const { api, path } = await agreed(io, payment, options, ({ currency }) => {
+      return `use ${formatMoney(reversedAmount, currency)} again`
+    })
     const after = await api.post(`${path}/return`, { reversedAmount, evidence }, paymentView)
     emit(io, options, after, () => paymentCard(io, after))
   })
 }
 
-async function ask(io: Io, payment: View, words: (payment: View) => string): Promise<void> {
-  io.err(paymentCard(io, payment))
-  const answer = await io.ask(`${words(payment)}? type yes: `)
-  if (answer === undefined) {
-    throw new Failure('usage', 'expected --yes, because there is nobody here to ask')
+/** The payment's address, once the operator has seen its card and agreed, or wants to see none. */
+async function agreed(
+  io: Io,
+  payment: string,
+  options: ToConfirm,
+  question: (payment: View) => string,
+): Promise<{ readonly api: Api; readonly path: string }> {
+  const api = apiOf(io, options)
+  const path = `/payments/${paymentId(payment)}`
+  if (!options.yes) {
+    const view = await api.get(path, paymentView)
+    io.err(paymentCard(io, view))
+    await confirm(io, question(view), { otherwise: 'nothing was said' })
   }
-  if (answer.trim().toLowerCase() !== 'yes') throw new Failure('no', 'nothing was said')
+  return { api, path }
 }

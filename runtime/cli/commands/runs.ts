@@ -1,14 +1,7 @@
 /** Commands about runs: begin one, watch it, list them, and stop or resume what is below a node. */
 import type { Command } from 'commander'
-import { z } from 'zod'
 import { nodeIdSchema, type RunId, runIdSchema } from '../../core/ids.ts'
-import {
-  type Fact,
-  type RunDetail,
-  type RunView,
-  runDetailSchema,
-  runViewSchema,
-} from '../../core/wire.ts'
+import { type Fact, type RunDetail, type RunView, runDetailSchema } from '../../core/wire.ts'
 import { createRunAnswer, runAnswer, runsAnswer, standingAnswer } from '../../http/shapes.ts'
 import type { Api } from '../api.ts'
 import { Failure } from '../failure.ts'
@@ -17,7 +10,15 @@ import { type Io, oneLine, shown, table } from '../io.ts'
 import { liveBlock } from '../live.ts'
 import { endedText, storyLine } from '../story.ts'
 import { runLine, stateText, treeLines } from '../tree.ts'
-import { apiOf, command, emit, readInput, type ServerOptions, withServer } from './context.ts'
+import {
+  apiOf,
+  command,
+  confirm,
+  emit,
+  readInput,
+  type ServerOptions,
+  withServer,
+} from './context.ts'
 
 type Options = ServerOptions & { json?: boolean }
 
@@ -142,11 +143,7 @@ export function cancelCommand(io: Io): Command {
     examples: ['headgate cancel run_4x…'],
   }).argument('<run>', 'the run’s id')
   return withServer(base).action(async (run: string, options: Options) => {
-    const answer = await apiOf(io, options).post(
-      `/runs/${runId(run)}/cancel`,
-      {},
-      z.object({ run: runViewSchema }),
-    )
+    const answer = await apiOf(io, options).post(`/runs/${runId(run)}/cancel`, {}, runAnswer)
     emit(io, options, answer, () => `${runLine(io, answer.run)}\n`)
   })
 }
@@ -164,7 +161,8 @@ export function eraseCommand(io: Io): Command {
   return withServer(base).action(async (given: string[], options: EraseOptions) => {
     const api = apiOf(io, options)
     const wanted = await toErase(api, given.map(runId), options)
-    if (!options.yes) await confirm(io, wanted)
+    const question = `erase for good what is personal in ${wanted.length} runs`
+    if (!options.yes) await confirm(io, question, { otherwise: 'nothing was erased' })
     const runs: RunView[] = []
     for (const run of wanted) {
       runs.push((await api.post(`/runs/${run}/erase`, {}, runAnswer)).run)
@@ -199,14 +197,6 @@ async function toErase(
 }
 
 const PAGE = 50
-
-async function confirm(io: Io, runs: readonly RunId[]): Promise<void> {
-  const answer = await io.ask(`erase for good what is personal in ${runs.length} runs? type yes: `)
-  if (answer === undefined) {
-    throw new Failure('usage', 'expected --yes, because there is nobody here to ask')
-  }
-  if (answer.trim().toLowerCase() !== 'yes') throw new Failure('no', 'nothing was erased')
-}
 
 const VERBS = {
   freeze: 'stop a node and everything below it, a run, or the whole gateway, at once',

@@ -59,7 +59,7 @@ async function serve(io: Io, options: ServeOptions): Promise<void> {
   const config = withPort(readConfig(file), options.port ?? io.environment.port)
   assertStoreLasts(config, io.environment)
   if (bundle !== undefined) {
-    if (options.data !== undefined) throw TWO_PLACES
+    if (options.data !== undefined) throw new Failure('usage', TWO_PLACES)
     return serveWithoutFolder(io, { config, bundle, railKey }, options)
   }
   await serveUntilStopped(
@@ -74,10 +74,8 @@ async function serve(io: Io, options: ServeOptions): Promise<void> {
   )
 }
 
-const TWO_PLACES = new Failure(
-  'usage',
-  'HEADGATE_SECRETS and --data are both given: expected one place for the gateway’s keys',
-)
+const TWO_PLACES =
+  'HEADGATE_SECRETS and --data are both given: expected one place for the gateway’s keys'
 
 /**
  * Nothing is read from a disk of its own and nothing is written to one: keys come as one secret, the ledger is

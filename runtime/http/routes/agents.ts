@@ -2,9 +2,7 @@
  * Agents' routes. The request goes to the gateway as it came, headers and bytes, and the gateway's answer goes back
  * as it is: nothing is decided, parsed or added on the way.
  */
-import { z } from 'zod'
 import { receiptOf } from '../../audit/receipts.ts'
-import { nodeIdSchema, paymentIdSchema, runIdSchema } from '../../core/ids.ts'
 import {
   closedNodeSchema,
   paymentAnswerSchema,
@@ -21,10 +19,7 @@ import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
 import { paymentView } from '../shapes.ts'
 import { nameOf, type RouteDeps } from './deps.ts'
-
-const runParams = z.strictObject({ run: runIdSchema })
-const nodeParams = z.strictObject({ run: runIdSchema, node: nodeIdSchema })
-const paymentParams = z.strictObject({ payment: paymentIdSchema })
+import { nodeParams, paymentParams, runParams } from './params.ts'
 
 export function agentRoutes(deps: RouteDeps): Route[] {
   const { gateway } = deps

@@ -1,15 +1,15 @@
 /** Operators' routes: what waits for a person, and the stops. Each act is recorded in the stream that it touches. */
 import { z } from 'zod'
-import { holdIdSchema, type NodeId, nodeIdSchema, runIdSchema } from '../../core/ids.ts'
+import { holdIdSchema, type NodeId, runIdSchema } from '../../core/ids.ts'
 import { decideBody, holdViewSchema } from '../../core/wire.ts'
 import type { StandingResult } from '../../gateway/operate.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
 import { type Answer, ok, type Route, route } from '../route.ts'
 import { holdsAnswer, standingAnswer } from '../shapes.ts'
 import { nameOf, type RouteDeps } from './deps.ts'
+import { nodeParams } from './params.ts'
 
 const holdParams = z.strictObject({ hold: holdIdSchema })
-const nodeParams = z.strictObject({ run: runIdSchema, node: nodeIdSchema })
 const holdsQuery = z.strictObject({ run: runIdSchema.optional() })
 
 export function holdRoutes({ gateway, ledger, views }: RouteDeps): Route[] {

@@ -1,6 +1,4 @@
 /** Operators' routes about payments that the rail has not ended, or has ended and taken back. */
-import { z } from 'zod'
-import { paymentIdSchema } from '../../core/ids.ts'
 import { LIMITS } from '../../core/limits.ts'
 import { everyRun } from '../../ledger/reads.ts'
 import { isOpenRefund } from '../../ledger/refunds.ts'
@@ -16,8 +14,7 @@ import {
   returnBody,
 } from '../shapes.ts'
 import { nameOf, type RouteDeps } from './deps.ts'
-
-const paymentParams = z.strictObject({ payment: paymentIdSchema })
+import { paymentParams } from './params.ts'
 
 export function paymentRoutes(deps: RouteDeps): Route[] {
   return [alarmsRoute(deps), resolveRoute(deps), returnRoute(deps), refundRoute(deps)]

@@ -8,8 +8,7 @@ import { type Call, ok, type Route, route, TAKEN_OVER } from '../route.ts'
 import { cancelBody, createRunAnswer, runAnswer, runsAnswer } from '../shapes.ts'
 import { listRuns } from '../views.ts'
 import { nameOf, type RouteDeps } from './deps.ts'
-
-const runParams = z.strictObject({ run: runIdSchema })
+import { runParams } from './params.ts'
 
 /** Runs of one page unless asked otherwise: each costs a look at its whole tree. */
 const RUNS = 50
