@@ -262,6 +262,19 @@ describe('the layout', () => {
   })
 })
 
+describe('decision records', () => {
+  it('begin with the number of their file, no number twice, and keep to half a page', () => {
+    const records = filesIn(['runtime/decisions'], ['.md'])
+    const numbers = records.map((path) => /\/(\d{4})-[a-z0-9-]+\.md$/.exec(path)?.[1])
+    expect(records).toContain('runtime/decisions/0014-late-money.md')
+    expect(new Set(numbers).size).toBe(records.length)
+    for (const [i, path] of records.entries()) {
+      expect(read(path)).toMatch(new RegExp(`^# ${numbers[i]}: `))
+      expect([path, read(path).split('\n').length <= 31]).toEqual([path, true])
+    }
+  })
+})
+
 describe('the README', () => {
   const readme = read('README.md')
   const code = (text: string) => `\`${text}\``

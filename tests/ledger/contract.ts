@@ -6,6 +6,7 @@ import { createRunContract } from './contract/create-run.ts'
 import { eraseContract } from './contract/erase.ts'
 import { finishRunContract } from './contract/finish-run.ts'
 import { intactContract } from './contract/intact.ts'
+import { lateContract } from './contract/late.ts'
 import { leaseRunContract } from './contract/lease-run.ts'
 import { noteContract } from './contract/note.ts'
 import { organisationsContract } from './contract/organisations.ts'
@@ -33,6 +34,7 @@ const CONTRACT = {
   close: closeContract,
   note: noteContract,
   intact: intactContract,
+  late: lateContract,
   leaseRun: leaseRunContract,
   finishRun: finishRunContract,
   erase: eraseContract,

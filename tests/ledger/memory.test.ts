@@ -5,7 +5,6 @@ import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
 import { accepted, aProof, NOW, startChain } from '../support/ledger.ts'
 import type { Opened } from './contract/bench.ts'
 import { contract } from './contract.ts'
-import { lateContract } from './contract-late.ts'
 
 const open = async () => {
   const ledger = createMemoryLedger({ organisation: 'acme' })
@@ -18,7 +17,6 @@ const open = async () => {
   return { ledger, edit, other, dispose: () => ledger.close() }
 }
 contract('memory', open)
-lateContract('memory, late', open)
 
 const limits: { seenProofs: number } = LIMITS
 const { seenProofs } = LIMITS

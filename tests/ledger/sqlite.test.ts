@@ -5,7 +5,6 @@ import { openSqliteLedger } from '../../runtime/ledger/sqlite.ts'
 import { temporaryFolder, withoutThread } from '../support/sqlite.ts'
 import type { Opened } from './contract/bench.ts'
 import { contract } from './contract.ts'
-import { lateContract } from './contract-late.ts'
 
 const EDIT = `UPDATE accounts SET ceiling = ?, available = ?, reserved = ?, spent = ?, allotted = ?,
   head_seq = ? WHERE node = ?`
@@ -51,4 +50,3 @@ const open = async (): Promise<Opened> => {
   }
 }
 contract('sqlite', open)
-lateContract('sqlite, late', open)

@@ -1,34 +1,36 @@
 /** What every store must hold to of a payment's later life: silence, resolution, money that comes back. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { exportLog } from '../../runtime/audit/export.ts'
-import { verifyExport } from '../../runtime/audit/verify.ts'
-import { parseEvent } from '../../runtime/core/events.ts'
-import { freshId, type NodeId, sha256 } from '../../runtime/core/ids.ts'
-import type { Regain, Resolve, Reverse } from '../../runtime/core/late.ts'
-import type { Ledger } from '../../runtime/core/ledger.ts'
-import { LIMITS } from '../../runtime/core/limits.ts'
-import { type Minor, minor } from '../../runtime/core/money.ts'
-import type { PaymentRecord } from '../../runtime/core/records.ts'
-import { later } from '../../runtime/core/time.ts'
-import { closeSubtree } from '../../runtime/ledger/closing.ts'
-import { collect } from '../audit/log.ts'
-import { accepted, aReserve, fixedClock, NOW, paySubmitted, startChain } from '../support/ledger.ts'
-import type { Opened } from './contract/bench.ts'
+import { exportLog } from '../../../runtime/audit/export.ts'
+import { verifyExport } from '../../../runtime/audit/verify.ts'
+import { parseEvent } from '../../../runtime/core/events.ts'
+import { freshId, type NodeId, sha256 } from '../../../runtime/core/ids.ts'
+import type { Regain, Resolve, Reverse } from '../../../runtime/core/late.ts'
+import type { Ledger } from '../../../runtime/core/ledger.ts'
+import { LIMITS } from '../../../runtime/core/limits.ts'
+import { type Minor, minor } from '../../../runtime/core/money.ts'
+import type { PaymentRecord } from '../../../runtime/core/records.ts'
+import { later } from '../../../runtime/core/time.ts'
+import { closeSubtree } from '../../../runtime/ledger/closing.ts'
+import { collect } from '../../audit/log.ts'
+import {
+  accepted,
+  aReserve,
+  fixedClock,
+  NOW,
+  paySubmitted,
+  startChain,
+} from '../../support/ledger.ts'
+import type { Bench } from './bench.ts'
 
-export function lateContract(name: string, open: () => Promise<Opened>): void {
-  describe(name, () => {
+export function lateContract(bench: Bench): void {
+  describe('late money', () => {
     let ledger: Ledger
-    let dispose: () => Promise<void>
-
-    beforeEach(async () => {
-      const opened = await open()
-      ledger = opened.ledger
-      dispose = opened.dispose
+    beforeEach(() => {
+      ledger = bench.ledger()
     })
     // Whatever a test has done: the log replays to the balances that it states.
     afterEach(async () => {
       expect(verifyExport(await collect(exportLog(ledger))).broken).toBeUndefined()
-      await dispose()
     })
 
     const stored = async (payment: PaymentRecord): Promise<PaymentRecord> => {
