@@ -199,7 +199,7 @@ export interface Environment {
   /** Started by a script of npm, through a shell that passes no signal on. */
   readonly underNpm: boolean
   /** Cloud Run says so (its container contract): the disk is lost with the instance, and there may be several. */
-  readonly onCloudRun?: boolean
+  readonly onCloudRun: boolean
   readonly secrets: { readonly [name in SecretName]?: Secret }
 }
 

@@ -9,10 +9,10 @@
  */
 import type { DocumentReference, Firestore, Transaction } from '@google-cloud/firestore'
 import { freshId, type OrganisationId, type PaymentId, type RunId } from '../core/ids.ts'
+import { canonicalJson } from '../core/json.ts'
 import type { CommandName, Commands } from '../core/ledger.ts'
 import { type DocKind, Draft, type Key, type Steps } from './draft.ts'
 import {
-  asText,
   documentId,
   eventId,
   indexOf,
@@ -125,9 +125,9 @@ function write(
       transaction.delete(ref)
     } else if (key.doc === 'proof') {
       const { kept, ...rest } = proofsAt(loader.valueAt(ref), proofsKeptSince(draft.at))
-      transaction.set(ref, { text: asText({ ...rest, kept: [...kept, value] }), by: mark })
+      transaction.set(ref, { text: canonicalJson({ ...rest, kept: [...kept, value] }), by: mark })
     } else {
-      const fields = { text: asText(value), by: mark, ...indexOf(one, draft) }
+      const fields = { text: canonicalJson(value), by: mark, ...indexOf(one, draft) }
       const isThere = loader.isThere(ref)
       if (isThere) transaction.update(ref, fields)
       else if (isThere === false || BORN_WITH_NODE.has(key.doc)) transaction.create(ref, fields)

@@ -15,7 +15,6 @@ import type {
 import { Fault } from '../core/errors.ts'
 import { parseEvent } from '../core/events.ts'
 import type { OrganisationId, RunId } from '../core/ids.ts'
-import { canonicalJson } from '../core/json.ts'
 import type { ProofUse } from '../core/ledger.ts'
 import type { EventRecord, StreamId } from '../core/records.ts'
 import { type Seconds, seconds } from '../core/time.ts'
@@ -185,8 +184,6 @@ export function indexOf({ key, value }: Write, draft: Draft): Fields {
   const index = INDEX[key.doc] as ((value: unknown, draft: Draft, key: Key) => Fields) | undefined
   return index?.(value, draft, key) ?? {}
 }
-
-export const asText = (value: unknown): string => canonicalJson(value)
 
 /** What `pending` says of an event; `index` is its place within its commit. */
 export const pendingOf = ({ stream, seq, prev, hash }: NewEvent, run: RunId, index: number) => ({

@@ -13,9 +13,10 @@
  */
 import type { DocumentSnapshot } from '@google-cloud/firestore'
 import { freshId, type RunId } from '../core/ids.ts'
+import { canonicalJson } from '../core/json.ts'
 import type { StreamId } from '../core/records.ts'
 import { type Connection, deadlineIn } from './firestore-client.ts'
-import { asText, documentId, documentValue, feedId, type Place } from './firestore-documents.ts'
+import { documentId, documentValue, feedId, type Place } from './firestore-documents.ts'
 
 /** A lease that nobody has used for so long, by the store's own clock, is anybody's. */
 const LEASE_MS = 3_000
@@ -150,7 +151,7 @@ export class Sequencer {
           transaction.create(entry, { stream, seq })
           transaction.delete(doc.ref)
         })
-        transaction.set(ref, { text: asText(lease) })
+        transaction.set(ref, { text: canonicalJson(lease) })
         return { ...lease, hasMore: notes.length > chunk.length }
       },
       { maxAttempts: 1 },

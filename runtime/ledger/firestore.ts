@@ -18,10 +18,11 @@
 import type { Firestore } from '@google-cloud/firestore'
 import { Fault } from '../core/errors.ts'
 import { freshId, type OrganisationId } from '../core/ids.ts'
+import { canonicalJson } from '../core/json.ts'
 import type { CommandName, Commands, Ledger } from '../core/ledger.ts'
 import { Connection, deadlineIn, type FirestoreAddress } from './firestore-client.ts'
 import { commandOf, lanesOf } from './firestore-command.ts'
-import { asText, documentValue, type Place, placeOf } from './firestore-documents.ts'
+import { documentValue, type Place, placeOf } from './firestore-documents.ts'
 import { Sequencer } from './firestore-feed.ts'
 import { type Gather, gatherFrom } from './firestore-reads.ts'
 import { createLanes } from './lanes.ts'
@@ -73,7 +74,7 @@ const assertFormat = (db: Firestore, { root }: Place): Promise<void> =>
   db.runTransaction(
     async (transaction) => {
       const found = documentValue(await transaction.get(root)) as { format: number } | undefined
-      if (found === undefined) transaction.create(root, { text: asText({ format: FORMAT }) })
+      if (found === undefined) transaction.create(root, { text: canonicalJson({ format: FORMAT }) })
       if (found !== undefined && found.format > FORMAT) {
         throw new Fault('store_newer', 'the store was written by a newer program', {
           retryable: false,
@@ -151,7 +152,7 @@ class Store {
       this.#connection.db.runTransaction(
         async (transaction) => {
           const count = documentValue(await transaction.get(ref)) as number | undefined
-          transaction.set(ref, { text: asText((count ?? 0) + 1) })
+          transaction.set(ref, { text: canonicalJson((count ?? 0) + 1) })
         },
         { maxAttempts: 1 },
       )

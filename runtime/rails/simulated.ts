@@ -31,6 +31,7 @@ import {
   payoutBodySchema,
   payoutKeySchema,
   payoutSchema,
+  type Refund,
   refundBodySchema,
   refundSchema,
 } from './simulated/wire.ts'
@@ -137,12 +138,19 @@ function bodyOf({ key, account, amount, currency, note }: RailOrder): string | u
   return body.success && account.isWellFormed() ? canonicalJson(body.data) : undefined
 }
 
-function judgePay(order: RailOrder, got: Exchange): RailOutcome {
+type NoWord = Extract<RailOutcome, { kind: 'notSent' | 'unknown' }>
+
+/** What the rail says of an order that was sent, whole and well formed, or why it says nothing. */
+function saidIn<T extends Payout | Refund>(schema: z.ZodType<T>, got: Exchange): T | NoWord {
   if (got.kind === 'notSent') return { kind: 'notSent', reason: got.reason }
   if (got.kind === 'lost') return unknown(got.reason)
   if (got.status !== 200 && got.status !== 201) return unknown(`status_${got.status}`)
-  const payout = read(payoutSchema, got.body)
-  if (!payout) return unknown('answer_malformed')
+  return read(schema, got.body) ?? unknown('answer_malformed')
+}
+
+function judgePay(order: RailOrder, got: Exchange): RailOutcome {
+  const payout = saidIn(payoutSchema, got)
+  if ('kind' in payout) return payout
   if (payout.key !== order.key || payout.account !== order.account) return unknown('answer_differs')
   if (payout.amount !== order.amount || payout.currency !== order.currency) {
     return unknown('amount_differs')
@@ -150,13 +158,10 @@ function judgePay(order: RailOrder, got: Exchange): RailOutcome {
   return outcomeOf(payout)
 }
 
-/** Only a whole, well-formed word about exactly this refund counts; less or more is money that nobody asked for. */
+/** Less or more than was asked back is money that nobody asked for. */
 function judgeRefund(order: RailRefund, got: Exchange): RailRefundOutcome {
-  if (got.kind === 'notSent') return { kind: 'notSent', reason: got.reason }
-  if (got.kind === 'lost') return unknown(got.reason)
-  if (got.status !== 200 && got.status !== 201) return unknown(`status_${got.status}`)
-  const refund = read(refundSchema, got.body)
-  if (!refund) return unknown('answer_malformed')
+  const refund = saidIn(refundSchema, got)
+  if ('kind' in refund) return refund
   if (refund.key !== order.key || refund.payout !== order.paymentKey) {
     return unknown('answer_differs')
   }
@@ -202,7 +207,7 @@ function withRefunds({ refunds = [], ...payout }: FoundPayout): RailOutcome {
   return { ...settled, back }
 }
 
-const unknown = (reason: string): { kind: 'unknown'; reason: string } => ({
+const unknown = (reason: string): Extract<RailOutcome, { kind: 'unknown' }> => ({
   kind: 'unknown',
   reason,
 })

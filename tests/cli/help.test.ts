@@ -12,7 +12,7 @@ const program = createProgram({
   rows: 50,
   colour: false,
   ask: async () => undefined,
-  environment: { noColour: true, underNpm: false, secrets: {} },
+  environment: { noColour: true, underNpm: false, onCloudRun: false, secrets: {} },
   clock: systemClock(),
   signal: new AbortController().signal,
 })

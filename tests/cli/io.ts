@@ -35,7 +35,13 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     rows: 50,
     colour: options.colour ?? false,
     ask: async () => options.answer,
-    environment: { noColour: false, underNpm: false, secrets: {}, ...options.environment },
+    environment: {
+      noColour: false,
+      underNpm: false,
+      onCloudRun: false,
+      secrets: {},
+      ...options.environment,
+    },
     clock: options.clock ?? systemClock(),
     signal: new AbortController().signal,
   })

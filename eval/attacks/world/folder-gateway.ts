@@ -84,7 +84,7 @@ async function rotate({ dir, wallMs }: FolderGatewayOptions, graceSeconds: numbe
     rows: 50,
     colour: false,
     ask: async () => undefined,
-    environment: { noColour: true, underNpm: false, secrets: {} },
+    environment: { noColour: true, underNpm: false, onCloudRun: false, secrets: {} },
     clock: steadyClock(wallMs),
     signal: new AbortController().signal,
   })

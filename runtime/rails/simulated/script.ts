@@ -57,14 +57,14 @@ export const ruleSchema = z
 export type Rule = z.infer<typeof ruleSchema>
 
 export interface Arrival {
-  readonly on?: 'payout' | 'refund'
+  readonly on: Rule['on']
   readonly n: number
   readonly account: string
   readonly key: string
 }
 
 const fits = ({ on, match }: Rule, arrival: Arrival): boolean =>
-  on === (arrival.on ?? 'payout') &&
+  on === arrival.on &&
   (match.account === undefined || match.account === arrival.account) &&
   (match.key === undefined || match.key === arrival.key) &&
   (match.n === undefined || match.n === arrival.n)

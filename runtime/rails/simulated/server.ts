@@ -105,7 +105,7 @@ function addPayoutRoutes(app: FastifyInstance, context: Context): void {
       await book.count('calls')
       return reply.code(400).send({ code: 'malformed' })
     }
-    const rule = script.take({ n, account: body.account, key: body.key })
+    const rule = script.take({ on: 'payout', n, account: body.account, key: body.key })
     if (rule?.outcome === 'lostRequest' || rule?.outcome === 'lateCommit') {
       await book.count('calls')
       if (rule.outcome === 'lateCommit') {
