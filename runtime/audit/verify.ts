@@ -1117,6 +1117,12 @@ export const checkpointsIn = (file: string): string[] =>
     return TORN.test(line) ? [] : [line]
   })
 
+/** A receipt as it was kept: the signed text alone, or the gateway's whole answer with it. */
+export const receiptIn = (file: string): string => {
+  const jws = parseObject(file)?.receipt
+  return typeof jws === 'string' ? jws : file.trim()
+}
+
 /** In the order in which the runs' roots were read. */
 function totalsOf({ streams }: Log): RunTotals[] {
   const totals = new Map<string, RunTotals>()
@@ -1191,6 +1197,19 @@ export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {
 export const personalText = ({ values, disclosed, erased, absent }: PersonalCounts): string =>
   `personal values: ${values}; ${disclosed} given and true, ${erased} erased, ${absent} not given`
 
+/** What was held against the log, for a person; nothing is no proof of its end. */
+export function proofsText(
+  { seals = [], receipts = [], checkpoints = [] }: VerifyOptions,
+  { checkpoints: naming = 0 }: AuditVerdict,
+): string {
+  if (seals.length + receipts.length + checkpoints.length === 0) {
+    return 'no seal, receipt or checkpoint was given, and only they show that the end was not cut off'
+  }
+  const others = checkpoints.length - naming
+  const beside = others === 0 ? '' : `; ${others} more checkpoints name nothing of this log`
+  return `verified with seals: ${seals.length}, receipts: ${receipts.length}, checkpoints: ${naming}${beside}`
+}
+
 const CHUNK = 1 << 20
 
 /** Far more than any event or clear value has; without it a file without line ends would fill the memory. */
@@ -1224,8 +1243,37 @@ export function* linesIn(file: string): Generator<string, void> {
   }
 }
 
+/** What whoever called can mend; it is no verdict on the log. */
+class Unusable extends Error {}
+
+function readable<T>(file: string, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    throw new Unusable(`${file} cannot be read`, { cause })
+  }
+}
+
 function* linesOf(files: readonly string[]): Generator<string, void> {
-  for (const file of files) yield* linesIn(file)
+  for (const file of files) {
+    readable(file, () => closeSync(openSync(file, 'r')))
+    yield* linesIn(file)
+  }
+}
+
+const textOf = (file: string): string => readable(file, () => readFileSync(file, 'utf8'))
+
+/** At least one: a file in which there is none would prove nothing and look as if it did. */
+function checkpointsOf(file: string): readonly string[] {
+  const found = checkpointsIn(textOf(file))
+  if (found.length > 0) return found
+  throw new Unusable(`there is no checkpoint in ${file}`)
+}
+
+function keysIn(file: string): NonNullable<VerifyOptions['jwks']> {
+  const { keys } = parseObject(textOf(file)) ?? {}
+  if (Array.isArray(keys)) return { keys }
+  throw new Unusable(`${file} is wrong: expected a JSON Web Key Set`)
 }
 
 const USAGE = `Usage: node verify.ts EXPORT... [options]
@@ -1240,6 +1288,8 @@ Works out every hash and balance of an exported log again, and names the first l
   --links            judges bytes alone: every text has its hash, every chain is whole and anchored, and what was signed
                      stands where it was signed; balances and the order of events are not looked at
   --help
+
+Ends with 0 where all holds, 1 where something does not or nothing was there, 2 where it cannot be told.
 `
 
 function main(args: readonly string[]): number {
@@ -1263,38 +1313,45 @@ function main(args: readonly string[]): number {
     process.stdout.write(USAGE)
     return 0
   }
-  const read = (file: string) => readFileSync(file, 'utf8')
-  const verdict = verifyExport(linesOf(positionals), {
-    seals: (values.seal ?? []).map(read),
-    receipts: (values.receipt ?? []).map(read),
-    checkpoints: (values.checkpoint ?? []).flatMap((file) => checkpointsIn(read(file))),
+  const { seal = [], receipt = [], checkpoint = [] } = values
+  if (values.jwks === undefined && seal.length + receipt.length + checkpoint.length > 0) {
+    throw new Unusable('expected --jwks, to verify seals, receipts and checkpoints')
+  }
+  const kept: VerifyOptions = {
+    seals: seal.map(textOf),
+    receipts: receipt.map((file) => receiptIn(textOf(file))),
+    checkpoints: checkpoint.flatMap(checkpointsOf),
     links: values.links,
     ...(values.run === undefined ? {} : { run: values.run }),
-    ...(values.jwks === undefined ? {} : { jwks: JSON.parse(read(values.jwks)) }),
-  })
-  const { ok, events, streams, runs, personal, broken, checkpoints } = verdict
+    ...(values.jwks === undefined ? {} : { jwks: keysIn(values.jwks) }),
+  }
+  const verdict = verifyExport(linesOf(positionals), kept)
+  const { ok, events, streams, runs, personal, broken } = verdict
   const lines = runs.map(
     (run) =>
       `${run.run}: ceiling ${run.ceiling}, spent ${run.spent}, reserved ${run.reserved}, left ${run.available}`,
   )
   if (personal !== undefined) lines.push(personalText(personal))
-  if (checkpoints === 0) lines.push('no checkpoint that was given names a stream of this log')
   const isEmpty = events === 0 && broken === undefined
   const whole = values.links ? 'all links hold; what they say was not looked at' : 'all hold'
-  const held = isEmpty ? 'there is no event, so nothing was verified' : whole
+  const held = isEmpty
+    ? 'there is no event, so nothing was verified'
+    : `${whole}; ${proofsText(kept, verdict)}`
   const end = broken ? `broken at ${broken.stream} event ${broken.seq}: ${broken.why}` : held
   process.stdout.write([...lines, `${events} events, ${streams} streams: ${end}`, ''].join('\n'))
   return ok && !isEmpty ? 0 : 1
 }
 
-/** 0 for a log that holds, 1 for one that does not, 2 where something given cannot be read. */
-function run(args: readonly string[]): number {
+function codeOf(args: readonly string[]): number {
   try {
     return main(args)
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : 'cannot be read'}\n`)
+    // Node's own word for an option that is not known.
+    const isUsage = error instanceof Unusable || error instanceof TypeError
+    if (!isUsage) throw error
+    process.stderr.write(`${error.message}\n`)
     return 2
   }
 }
 
-if (import.meta.main) process.exitCode = run(process.argv.slice(2))
+if (import.meta.main) process.exitCode = codeOf(process.argv.slice(2))

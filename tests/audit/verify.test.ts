@@ -448,6 +448,37 @@ describe('alone, as an auditor runs it', () => {
     expect(stdout).toContain('all hold')
   })
 
+  it('takes a receipt as the gateway answers it', () => {
+    const receipt = readFileSync(join(folder.path, 'receipt.jws'), 'utf8')
+    writeFileSync(join(folder.path, 'receipt.json'), JSON.stringify({ id: 'rcpt_1', receipt }))
+    const { status, stdout } = run(
+      ...['export.ndjson', '--receipt', 'receipt.json', '--jwks', 'jwks.json'],
+    )
+    expect(stdout).toContain('all hold; verified with seals: 0, receipts: 1, checkpoints: 0')
+    expect(status).toBe(0)
+  })
+
+  it('says so where nothing shows that the end was not cut off', () => {
+    expect(run('export.ndjson').stdout).toContain('all hold; no seal, receipt or checkpoint')
+  })
+
+  it.each([
+    ['a file that is not there', ['nothere.ndjson'], 'nothere.ndjson cannot be read'],
+    ['a seal without keys', ['export.ndjson', '--seal', 'seal.jws'], 'expected --jwks'],
+    [
+      'keys that are none',
+      ['export.ndjson', '--seal', 'seal.jws', '--jwks', 'seal.jws'],
+      'expected a JSON Web Key Set',
+    ],
+    ['an option that it does not know', ['export.ndjson', '--sael', 'seal.jws'], '--sael'],
+  ])('exits with 2 and one line, and judges nothing, for %s', (_what, args, why) => {
+    const { status, stdout, stderr } = run(...args)
+    expect(stderr).toContain(why)
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+    expect(stdout).toBe('')
+    expect(status).toBe(2)
+  })
+
   it.each([['empty.ndjson'], []])('exits with 1 where there is nothing to verify', (...files) => {
     writeFileSync(join(folder.path, 'empty.ndjson'), '\n')
     const { status, stdout } = run(...files)

@@ -3,7 +3,6 @@ import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
-import { z } from 'zod'
 import { lastCheckpointIn } from '../../audit/checkpoint-file.ts'
 import { exportLog } from '../../audit/export.ts'
 import { receiptOf } from '../../audit/receipts.ts'
@@ -13,11 +12,12 @@ import {
   checkpointsIn,
   linesIn,
   personalText,
+  proofsText,
+  receiptIn,
   type VerifyOptions,
   verifyExport,
 } from '../../audit/verify.ts'
 import type { RunId } from '../../core/ids.ts'
-import { parseJson } from '../../core/json.ts'
 import { parseJws, verifyJws } from '../../core/jws.ts'
 import { type Jwks, jwksSchema, publicKeyOf } from '../../core/keys.ts'
 import type { Ledger } from '../../core/ledger.ts'
@@ -26,7 +26,6 @@ import { type Receipt, receiptSchema } from '../../core/receipt.ts'
 import type { RunRecord } from '../../core/records.ts'
 import { isoTime } from '../../core/time.ts'
 import { publicKeyOfSigner } from '../../http/public-key.ts'
-import { runsAnswer } from '../../http/shapes.ts'
 import { everyRun } from '../../ledger/reads.ts'
 import { type Api, createApi } from '../api.ts'
 import { dataFile, openDataDir, readIdentity } from '../data-dir.ts'
@@ -45,7 +44,7 @@ import {
   withServer,
   withStore,
 } from './context.ts'
-import { runId } from './runs.ts'
+import { runId, runsOf } from './runs.ts'
 
 type Options = ServerOptions & { json?: boolean }
 
@@ -160,10 +159,11 @@ async function fromGateway(api: Api, run: string | undefined): Promise<Gathered>
   const query = run === undefined ? '' : `?run=${runId(run)}`
   const { body } = await api.open(`/audit${query}`)
   const lines = body === null ? [] : await linesFrom(body)
-  const { runs } = await api.get('/runs', runsAnswer)
-  const wanted = runs.filter(({ id }) => run === undefined || id === run)
+  const seals: string[] = []
+  for await (const { id, seal } of runsOf(api)) {
+    if (seal !== undefined && (run === undefined || id === run)) seals.push(seal)
+  }
   const jwks = await api.get('/.well-known/jwks.json', jwksSchema)
-  const seals = wanted.flatMap(({ seal }) => (seal === undefined ? [] : [seal]))
   return { lines, seals, jwks }
 }
 
@@ -201,7 +201,7 @@ async function withKept(found: Gathered, options: VerifyCommandOptions): Promise
   const seals = [...(found.seals ?? []), ...(await readAll(options.seal))]
   const kept = await Promise.all((options.checkpoint ?? []).map(inFile))
   const checkpoints = [...(found.checkpoints ?? []), ...kept.flat()]
-  const receipts = [...(found.receipts ?? []), ...(await readAll(options.receipt))]
+  const receipts = [...(found.receipts ?? []), ...(await readAll(options.receipt)).map(receiptIn)]
   const jwks = options.jwks === undefined ? found.jwks : await readJwks(options.jwks)
   if (seals.length + receipts.length + checkpoints.length > 0 && jwks === undefined) {
     throw new Failure('usage', 'expected --jwks, to verify seals, receipts and checkpoints')
@@ -230,14 +230,6 @@ const readAll = (files: readonly string[] = []): Promise<string[]> =>
 const readJwks = (file: string): Promise<Jwks> =>
   readDocument(file, jwksSchema, `${file} is wrong: expected a JSON Web Key Set`)
 
-function tryJson(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch {
-    return undefined
-  }
-}
-
 function verdictText(verdict: AuditVerdict, kept: VerifyOptions): string {
   const { ok, events, streams, runs, personal, broken } = verdict
   const rows = runs.map((run) => [
@@ -259,19 +251,6 @@ function verdictText(verdict: AuditVerdict, kept: VerifyOptions): string {
       : `broken at ${broken.stream} event ${broken.seq}: ${broken.why}`
   const beside = personal === undefined ? '' : `${personalText(personal)}\n`
   return `${table(rows)}${beside}${events} events in ${streams} streams: ${end}\n`
-}
-
-function proofsText(
-  { seals = [], receipts = [], checkpoints = [] }: VerifyOptions,
-  { checkpoints: naming }: AuditVerdict,
-): string {
-  if (seals.length + receipts.length + checkpoints.length === 0) {
-    return 'no seal, receipt or checkpoint was given, and only they show that the end was not cut off'
-  }
-  const counts = [seals.length, receipts.length, naming ?? 0]
-  const others = checkpoints.length - (naming ?? 0)
-  const beside = others === 0 ? '' : `; ${others} more checkpoints name nothing of this log`
-  return `verified with seals: ${counts[0]}, receipts: ${counts[1]}, checkpoints: ${counts[2]}${beside}`
 }
 
 interface ExportOptions extends Options {
@@ -347,19 +326,13 @@ export function receiptCommand(io: Io): Command {
     )
     .option('--jwks <file>', 'the gateway’s key set, from a file')
   const action = async (file: string, options: Options & { jwks?: string }) => {
-    const jws = jwsIn((await readInput(file)).trim())
+    const jws = receiptIn(await readInput(file))
     const receipt = verifyReceipt(jws, await keysFor(io, options))
     emit(io, options, { valid: true, receipt }, () => receiptText(receipt))
   }
   return new Command('receipt')
     .description('verify receipts')
     .addCommand(withServer(verify).action(action))
-}
-
-/** A receipt alone or in the gateway's answer. */
-function jwsIn(text: string): string {
-  const answer = z.object({ receipt: z.string() }).safeParse(tryJson(text))
-  return answer.success ? answer.data.receipt : text
 }
 
 async function keysFor(io: Io, options: Options & { jwks?: string }): Promise<Jwks> {

@@ -34,6 +34,19 @@ export function runId(text: string): RunId {
 export const readRun = (api: Api, run: RunId): Promise<RunDetail> =>
   api.get(`/runs/${run}`, runDetailSchema)
 
+const PAGE = 50
+
+/** Every run of a gateway, newest first, page by page. */
+export async function* runsOf(api: Api): AsyncGenerator<RunView, void> {
+  for (let query = ''; ; ) {
+    const { runs } = await api.get(`/runs?limit=${PAGE}${query}`, runsAnswer)
+    yield* runs
+    const last = runs.at(-1)
+    if (last === undefined || runs.length < PAGE) return
+    query = `&after=${last.id}`
+  }
+}
+
 export function runCommand(io: Io): Command {
   const base = command({
     name: 'run',
@@ -185,18 +198,13 @@ async function toErase(
     throw new Failure('usage', 'expected ids of runs, or --principal')
   }
   const found: RunId[] = [...given]
-  for (let after: RunId | undefined; principal !== undefined; ) {
-    const query = after === undefined ? '' : `&after=${after}`
-    const { runs } = await api.get(`/runs?limit=${PAGE}${query}`, runsAnswer)
-    const ended = runs.filter((run) => run.principal === principal && run.seal !== undefined)
-    found.push(...ended.filter((run) => run.erasedAtSeconds === undefined).map(({ id }) => id))
-    after = runs.at(-1)?.id
-    if (runs.length < PAGE) break
+  if (principal === undefined) return found
+  for await (const run of runsOf(api)) {
+    const isEnded = run.principal === principal && run.seal !== undefined
+    if (isEnded && run.erasedAtSeconds === undefined) found.push(run.id)
   }
   return found
 }
-
-const PAGE = 50
 
 const VERBS = {
   freeze: 'stop a node and everything below it, a run, or the whole gateway, at once',
