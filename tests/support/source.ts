@@ -4,13 +4,22 @@ import { join, posix } from 'node:path'
 
 export const ROOT = join(import.meta.dirname, '../..')
 
-/** Not ours, or made by running: never judged. */
-const SKIPPED = new Set(['node_modules', '.git', '.headgate', 'coverage', 'dist'])
+/** Not ours, or made by running: never judged. `*.x` is an ending, `/x` lies at the top, `x/` anywhere. */
+const SKIPPED = ['.git', ...readFileSync(join(ROOT, '.gitignore'), 'utf8').split('\n')]
+  .filter((line) => line !== '' && !line.startsWith('#'))
+  .map((line) => line.replace(/\/$/, ''))
+
+const isSkipped = (path: string, name: string): boolean =>
+  SKIPPED.some((pattern) =>
+    pattern.startsWith('*')
+      ? name.endsWith(pattern.slice(1))
+      : [name, `/${path}`].includes(pattern),
+  )
 
 function walk(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`
-    if (SKIPPED.has(entry.name)) return []
+    if (isSkipped(path, entry.name)) return []
     return entry.isDirectory() ? walk(path) : [path]
   })
 }
