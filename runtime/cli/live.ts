@@ -23,9 +23,9 @@ export function liveBlock(io: Pick<Io, 'out' | 'isTerminal' | 'columns'>): LiveB
   }
 }
 
-/** Cuts to columns without cutting a colour sequence, and ends the colour. */
+/** Cuts to columns without cutting a colour sequence, ends the colour, and shows that something was cut. */
 function cut(line: string, columns: number): string {
-  let left = columns
+  let left = columns - 1
   let text = ''
   // biome-ignore lint/suspicious/noControlCharactersInRegex: our own colour sequences
   for (const part of line.split(/(\u001b\[[0-9;]*m)/)) {
@@ -37,5 +37,5 @@ function cut(line: string, columns: number): string {
     left -= characters.length
     text += characters.join('')
   }
-  return `${text}\u001b[0m`
+  return `${text}\u001b[0m…`
 }

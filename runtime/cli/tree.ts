@@ -64,6 +64,14 @@ export function runLine(style: Style, run: RunView): string {
   ].join('   ')
 }
 
+/** The same in two lines where one is too narrow: what was spent is what a person looks for. */
+function runLines(style: Style, run: RunView): string[] {
+  const line = runLine(style, run)
+  if (width(line) < style.columns) return [line]
+  const [id, ceiling, ...others] = line.split('   ')
+  return [`${id}   ${ceiling}`, `  ${others.join('   ')}`]
+}
+
 interface Drawn {
   readonly node: NodeView
   readonly prefix: string
@@ -138,7 +146,8 @@ export function treeLines(
   most = Number.MAX_SAFE_INTEGER,
 ): string[] {
   const isDone = (node: NodeView) => node.kind === 'looker' && node.standing === 'closed'
-  const room = Math.max(1, most - 1)
+  const head = runLines(style, detail.run)
+  const room = Math.max(1, most - head.length)
   const isFull = detail.nodes.length > room
   const nodes = isFull ? detail.nodes.filter((node) => !isDone(node)) : detail.nodes
   const lines = columns(
@@ -148,5 +157,5 @@ export function treeLines(
   const kept = lines.length > room || isFull ? lines.slice(0, room - 1) : lines
   const hidden = detail.nodes.length - kept.length
   const rest = hidden === 0 ? [] : [tint(style, 'idle', `… and ${hidden} more nodes`)]
-  return [runLine(style, detail.run), ...kept, ...rest]
+  return [...head, ...kept, ...rest]
 }

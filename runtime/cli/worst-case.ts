@@ -11,7 +11,7 @@ export function worstCase(mandate: Mandate): string {
   const limits = [
     limit(mandate.perPayment, 'one payment'),
     limit(mandate.window?.perHour, 'an hour'),
-    limit(mandate.window?.perDay, 'a day'),
+    limit(mandate.window?.perDay, `a day of ${mandate.window?.zone}`),
   ].join('')
   const people =
     mandate.approvalAbove === undefined

@@ -26,7 +26,7 @@ describe('what a mandate can cost at worst', () => {
       }),
     )
     expect(said).toMatch(
-      /^at worst INR 5,000\.00 in all, INR 50\.00 in one payment, INR 100\.00 in an hour, INR 200\.00 in a day goes to paper-lane /,
+      /^at worst INR 5,000\.00 in all, INR 50\.00 in one payment, INR 100\.00 in an hour, INR 200\.00 in a day of Asia\/Kolkata goes to paper-lane /,
     )
   })
 

@@ -21,6 +21,9 @@ interface ToConfirm extends Options {
 const timeText = (at: number | undefined): string =>
   at === undefined ? 'not yet' : isoTime(seconds(at))
 
+/** States in which the rail may still have no word when the time for one is over. */
+const OPEN = new Set<View['state']>(['submitted', 'unknown'])
+
 /** What is known of one payment, and what operators have said of it. Their words are shown as such. */
 export function paymentCard(io: Pick<Io, 'colour'>, payment: View): string {
   const money = (amount: number) => formatMoney(amount, payment.currency)
@@ -28,7 +31,9 @@ export function paymentCard(io: Pick<Io, 'colour'>, payment: View): string {
   const rows = [
     ['pay', `${money(payment.amount)} to ${payment.payee}  ${stateText(io, payment.state)}`],
     ['submitted', timeText(payment.submittedAtSeconds)],
-    ['alarm', timeText(payment.overdueAtSeconds)],
+    ...(payment.overdueAtSeconds === undefined && !OPEN.has(payment.state)
+      ? []
+      : [['alarm', timeText(payment.overdueAtSeconds)]]),
     ...(payment.reversedAmount === undefined
       ? []
       : [['came back', `${money(payment.reversedAmount)} (${payment.reversedAmount})`]]),
