@@ -112,7 +112,9 @@ interface Cells {
 function cellsOf(style: Style, { node, prefix }: Drawn, run: RunView): Cells {
   const money = (amount: number) => formatMoney(amount, run.currency)
   const code = nodeState(node) === 'refused' && node.lastCode ? ` ${node.lastCode}` : ''
-  const pay = node.payment && `${money(node.payment.amount)} → ${shown(node.payment.payee, 30)}`
+  const { payment } = node
+  const back = payment?.reversed ? `, ${money(payment.reversed)} came back` : ''
+  const pay = payment && `${money(payment.amount)} → ${shown(payment.payee, 30)}${back}`
   const given = `${money(node.spent + node.allotted)} of ${money(node.ceiling)} given or spent`
   return {
     name: `${prefix}${node.kind} ${shown(node.label, 60)}`,

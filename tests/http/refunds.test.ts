@@ -8,6 +8,7 @@ import { freshId, paymentIdSchema, refundIdOf, refundKeyOf } from '../../runtime
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
 import { nowSeconds } from '../../runtime/core/time.ts'
+import { runDetailSchema } from '../../runtime/core/wire.ts'
 import type { refundAnswer } from '../../runtime/http/shapes.ts'
 import {
   type SimulatedRailServer,
@@ -94,6 +95,9 @@ describe('a refund', () => {
     // What the rail says of the payment afterwards is what is known already.
     expect((await reconcile()).reversed).toEqual([])
     expect((await shown()).reversedAmount).toBe(1_000)
+    const tree = await gateway.asOperator(`/runs/${(await shown()).run}`)
+    const { nodes } = runDetailSchema.parse(await tree.json())
+    expect(nodes.flatMap((node) => node.payment?.reversed ?? [])).toEqual([1_000])
   })
 
   it('asked for again with its key is answered as before and not made again', async () => {

@@ -98,6 +98,7 @@ function resolveCommand(io: Io): Command {
     summary: 'say what became of an unknown payment; another operator must say exactly the same',
     examples: [
       'headgate payments resolve pay_9f… --outcome settled --amount 250000 \\\n--evidence "statement 44, line 7"',
+      'HEADGATE_OPERATOR_TOKEN_FILE=asha.token headgate payments resolve …   (as Asha)',
     ],
   })
     .argument('<payment>', 'the payment’s id')
