@@ -1342,14 +1342,12 @@ function main(args: readonly string[]): number {
   return ok && !isEmpty ? 0 : 1
 }
 
+/** 0 for a log that holds, 1 for one that does not, 2 where something given cannot be read. */
 function codeOf(args: readonly string[]): number {
   try {
     return main(args)
   } catch (error) {
-    // Node's own word for an option that is not known.
-    const isUsage = error instanceof Unusable || error instanceof TypeError
-    if (!isUsage) throw error
-    process.stderr.write(`${error.message}\n`)
+    process.stderr.write(`${error instanceof Error ? error.message : 'cannot be read'}\n`)
     return 2
   }
 }
