@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { freePort } from '../../runtime/cli/world.ts'
 import { createClient } from '../../runtime/client/client.ts'
-import { mintChild } from '../../runtime/client/mint.ts'
+import { mintChild, readToken } from '../../runtime/client/mint.ts'
 import { signProof } from '../../runtime/client/proof.ts'
 import {
   compose,
@@ -243,7 +243,8 @@ export async function split(
     currency: 'INR',
     ceiling: minor(10_000),
     holder: rawPublicKey(holder),
-    expiresAtSeconds: seconds(nowSeconds(systemClock()) + 600),
+    // Its parent's own: by the clock, a child made a second later would outlive it.
+    expiresAtSeconds: readToken(parent.token).at(-1)?.expiresAtSeconds ?? seconds(0),
     payees: [SHOP],
     ...more,
   }

@@ -2,13 +2,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { CommandName, Commands, Ledger } from '../../runtime/core/ledger.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
+import { everything } from '../ledger/contract/bench.ts'
+import { SCENES } from '../ledger/scenes.ts'
 import { type FirestoreDouble, startFirestoreDouble } from '../support/firestore/double.ts'
 import { LOST_ANSWERS, loseAnswer, loseRequest } from '../support/firestore/faults.ts'
 import { freshProject, openLedger } from '../support/firestore/ledger.ts'
 import { Refusal, STATUS } from '../support/firestore/refusal.ts'
 import { accepted, aReserve, NOW, startChain, startRun } from '../support/ledger.ts'
-import { everything } from './contract/bench.ts'
-import { SCENES } from './scenes.ts'
 
 let double: FirestoreDouble
 beforeAll(async () => {
