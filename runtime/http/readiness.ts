@@ -1,5 +1,7 @@
 /** Whether every part can be used now, asked of the parts themselves. */
 
+import { within } from '../gateway/timers.ts'
+
 /** How long an answer about readiness is good for: anyone may ask. */
 const READY_MS = 1_000
 const PART_MS = 2_000
@@ -10,12 +12,9 @@ export function createReadiness(
 ): () => Promise<readonly string[]> {
   let asked: { readonly atMs: number; readonly failing: Promise<readonly string[]> } | undefined
   const works = async (name: string, work: () => Promise<unknown> | unknown) => {
-    const late = new Promise<never>((_, reject) => {
-      setTimeout(() => reject(new Error('late')), PART_MS).unref()
-    })
     try {
-      await Promise.race([work(), late])
-      return []
+      const answer = await within(Promise.resolve().then(work), PART_MS)
+      return answer === 'late' ? [name] : []
     } catch {
       return [name]
     }

@@ -12,7 +12,7 @@ import { jwksSchema } from '../../runtime/core/keys.ts'
 import { type OperatorCalls, operatorOf } from '../support/operator.ts'
 
 /** A few among all other tests; the README's command asks for more. */
-const RUNS = Number(process.env.KILL_RUNS ?? 3)
+const RUNS = Number(process.env.KILL_RUNS ?? 1)
 const KILLS_A_RUN = 5
 /** Feed positions of an office move that nobody disturbs, roughly: kills are spread over all of them. */
 const POSITIONS = 420
