@@ -230,6 +230,7 @@ const rootKeysOf = ({ root, retiring = [] }: GatewaySecrets): RootKeys => {
 
 function railOf({ config, railKey, overrides }: ComposeOptions): Rail {
   if (overrides?.rail !== undefined) return overrides.rail
+  if (config.rail.name !== 'simulated') throw missing('a rail of this name')
   if (railKey === undefined)
     throw missing('the rail’s key: set HEADGATE_RAIL_KEY or HEADGATE_RAIL_KEY_FILE')
   return createSimulatedRail({ url: config.rail.url, apiKey: railKey.reveal() })

@@ -55,6 +55,8 @@ const NOBODY = new Set(['token', 'session', 'unknown'])
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
+const isLoopback = (hostname: string): boolean => LOOPBACK.has(hostname.replace(/^\[|\]$/g, ''))
+
 const isOrigin = (text: string): boolean => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text
@@ -91,6 +93,36 @@ const listenSchema = z
     message: 'expected a loopback address, or `"mode": "public"` beside it',
     path: ['host'],
   })
+
+const loopbackUrlSchema = z
+  .string()
+  .max(200)
+  .refine((text) => {
+    const url = URL.parse(text)
+    return url?.protocol === 'http:' && url.origin === text && isLoopback(url.hostname)
+  }, 'expected http://127.0.0.1:PORT: any other address is the rail’s own')
+
+/** What moves money. Its credentials are secrets and come from the environment. */
+const railSchema = z.discriminatedUnion('name', [
+  /** Play money. Its key is HEADGATE_RAIL_KEY. */
+  z.strictObject({ name: z.literal('simulated'), url: urlSchema }),
+  /** RAZORPAY_KEY_ID, RAZORPAY_KEY_SECRET, RAZORPAY_WEBHOOK_SECRET. */
+  z.strictObject({
+    name: z.literal('razorpay'),
+    /** `live` is the explicit word without which no key that moves real money is taken. */
+    mode: z.enum(['test', 'live']).default('test'),
+    /** Of RazorpayX: the account that payouts leave from. */
+    accountNumber: z.string().regex(/^[0-9A-Za-z]{5,35}$/),
+    /** Of a stand-in on this machine; absent: Razorpay. */
+    url: loopbackUrlSchema.optional(),
+  }),
+  /** PAYPAL_CLIENT_ID, PAYPAL_CLIENT_SECRET, PAYPAL_WEBHOOK_ID. */
+  z.strictObject({
+    name: z.literal('paypal'),
+    mode: z.enum(['sandbox', 'live']).default('sandbox'),
+    url: loopbackUrlSchema.optional(),
+  }),
+])
 
 const LOOPBACK_ADDRESS = /^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$/
 
@@ -157,8 +189,7 @@ const fileSchema = z.strictObject({
     }),
   ),
   merchants: listOf(z.strictObject({ id: identifierSchema, url: urlSchema, jwks: jwksSchema })),
-  /** Its key is a secret: HEADGATE_RAIL_KEY. */
-  rail: z.strictObject({ name: z.literal('simulated'), url: urlSchema }),
+  rail: railSchema,
   policy: policySchema.default(DEFAULT_POLICY),
   monitor: z
     .discriminatedUnion('kind', [

@@ -97,6 +97,13 @@ export const receiptIdOf = (payment: PaymentId): ReceiptId => `rcpt_${payment.sl
 export const paymentOfReceipt = (receipt: ReceiptId): PaymentId =>
   `pay_${receipt.slice('rcpt_'.length)}`
 
+/**
+ * What a payee sees of a receipt where a rail has room for a word: `HG` and 16 hexadecimal digits of the id's SHA-256.
+ * It leads nobody to the receipt; whoever has the receipt can tell that the two belong together.
+ */
+export const shortReceiptIdOf = (receipt: ReceiptId): string =>
+  `HG${hash('sha256', receipt, 'hex').slice(0, 16).toUpperCase()}`
+
 /** Randomness is drawn for many identifiers at once, each byte used in one: a call for each costs more than its text. */
 const FRESH_BYTES = 16
 let drawn: Buffer = Buffer.alloc(0)

@@ -40,6 +40,12 @@ export async function recordOutcome(
       const reason = reasonOf(outcome)
       return written(ledger, 'release', { payment: id, from: 'submitted', reason, now })
     }
+    case 'pending':
+      return written(ledger, 'markUnknown', {
+        payment: id,
+        reason: `awaits_${outcome.awaits}`,
+        now,
+      })
     case 'unknown': {
       const reason = reasonOf(outcome)
       // An adapter that sees other money than was asked calls it unknown; a person must see that too, once.

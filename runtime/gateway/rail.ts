@@ -2,6 +2,7 @@
  * Calling the rail. A payment is sent by the one attempt whose nonce the store has, within a few seconds of the submit, or
  * not at all: whoever comes later finds the payment on its way and the reconciler asks what became of it.
  */
+import { receiptIdOf, shortReceiptIdOf } from '../core/ids.ts'
 import type { RailOutcome } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import type { Timers } from '../core/time.ts'
@@ -16,8 +17,9 @@ export function mayCallRail(gate: Gate, payment: PaymentRecord, nonce: string): 
 }
 
 export function callRail(gate: Gate, payment: PaymentRecord): Promise<RailOutcome> {
-  const { id, railKey, account, amount, currency, quoteJti } = payment
-  const order = { payment: id, key: railKey, account, amount, currency, note: quoteJti }
+  const { id, railKey, account, amount, currency } = payment
+  const note = shortReceiptIdOf(receiptIdOf(id))
+  const order = { payment: id, key: railKey, account, amount, currency, note }
   return wordOf(() => gate.rail.pay(order), gate.timings.railMs, gate.timers)
 }
 

@@ -258,6 +258,7 @@ async function askRail(
       return after
     }
     case 'declined':
+    case 'pending':
     case 'unknown':
       return recordOutcome(deps, payment, found, now)
     case 'absent': {

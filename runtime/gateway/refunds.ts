@@ -69,6 +69,7 @@ const orderOf = (payment: PaymentRecord, { id, amount }: RefundRecord): RailRefu
   payment: payment.id,
   key: refundKeyOf(id),
   paymentKey: payment.railKey,
+  paymentAccount: payment.account,
   paymentReference: payment.railReference ?? '',
   amount,
   currency: payment.currency,

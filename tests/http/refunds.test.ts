@@ -226,7 +226,12 @@ describe('a gateway that died in the middle', () => {
     const record = await ledger().payment(payment)
     const said = await railPort().refund?.({
       ...{ payment, key: refundKeyOf(id), paymentKey: record?.railKey ?? '' },
-      ...{ paymentReference: '', amount: minor(1_000), currency: 'INR' },
+      ...{
+        paymentReference: '',
+        paymentAccount: record?.account ?? '',
+        amount: minor(1_000),
+        currency: 'INR',
+      },
     })
     expect(said?.kind).toBe('refunded')
     const [a, b] = await Promise.all([reconcile(), reconcile()])

@@ -37,6 +37,7 @@ const order = (amount: number, change: Partial<RailRefund> = {}): RailRefund => 
   payment: 'pay_1',
   key: `hg-${freshId()}`,
   paymentKey,
+  paymentAccount: 'acct-desk-bazaar',
   paymentReference: 'sim_1',
   amount: minor(amount),
   currency: 'JPY',
