@@ -100,7 +100,7 @@ const loopbackUrlSchema = z
   .refine((text) => {
     const url = URL.parse(text)
     return url?.protocol === 'http:' && url.origin === text && isLoopback(url.hostname)
-  }, 'expected http://127.0.0.1:PORT: any other address is the rail’s own')
+  }, 'expected http://127.0.0.1:PORT of a stand-in, or nothing for the rail itself')
 
 /** What moves money. Its credentials are secrets and come from the environment. */
 const railSchema = z.discriminatedUnion('name', [

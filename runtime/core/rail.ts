@@ -16,7 +16,7 @@ export interface RailOrder {
   readonly note: string
 }
 
-/** The rail's own word for where something stands: `[A-Z_]{1,40}`, or `UNRECOGNISED` for any other text. */
+/** The rail's own word for where something stands: `[A-Z_]{1,40}`, or `UNRECOGNISED` for what is not such a word. */
 export type RailStatus = string
 
 export const UNRECOGNISED: RailStatus = 'UNRECOGNISED'

@@ -43,15 +43,16 @@ const stateOf = (said: Awaited<ReturnType<Awaited<ReturnType<typeof settled>>['r
   said.ok ? said.refund.state : said.code
 
 describe('a refund', () => {
-  it('is asked for by keys that derive, with the payment’s own currency and no account', async () => {
+  it('is asked for by keys that derive, with the payment’s own currency and account', async () => {
     const { orders, refund, id, world } = await settled(made())
     expect(stateOf(await refund())).toBe('made')
-    const { railKey, railReference } = await world.onlyPayment()
+    const { railKey, railReference, account } = await world.onlyPayment()
     expect(orders).toEqual([
       {
         payment: id,
         key: expect.stringMatching(/^hg-/),
         paymentKey: railKey,
+        paymentAccount: account,
         paymentReference: railReference,
         amount: 400,
         currency: 'INR',
