@@ -63,8 +63,8 @@ export type RailOutcome =
 
 export interface RailPending {
   readonly kind: 'pending'
-  /** Whose turn it is: a person's, at `approveUrl`, or the rail's own. */
-  readonly awaits: 'payer' | 'rail'
+  /** Whose turn it is: a person's, at `approveUrl`; the rail's own; or ours, because the payer has agreed: `complete`. */
+  readonly awaits: 'payer' | 'rail' | 'capture'
   /** Of the rail's object: a look-up is given it again. */
   readonly reference: string
   readonly status?: RailStatus
@@ -230,6 +230,10 @@ export interface Rail {
   expressible?(order: Pick<RailOrder, 'account' | 'amount' | 'currency'>): Inexpressible | undefined
   pay(order: RailOrder): Promise<RailOutcome>
   lookup(key: string, known?: RailKnown): Promise<RailLookup>
+  /** Takes what the payer has agreed to, after `pending` that awaits `capture`: exactly the order's amount, once. */
+  complete?(known: RailKnown): Promise<RailOutcome>
+  /** Ends what is `pending`, if the rail lets it: `declined` once nothing can move by it any more. */
+  cancel?(known: RailKnown): Promise<RailOutcome>
   /** As `pay`, never throws. Absent, with `lookupRefund`, at a rail that makes no refunds. */
   refund?(order: RailRefund): Promise<RailRefundOutcome>
   /** What became of one; `absent` is proof only after the visibility delay. */
