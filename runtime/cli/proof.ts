@@ -8,9 +8,9 @@ import { verifyExport } from '../audit/verify.ts'
 import { jwksSchema } from '../core/keys.ts'
 import type { RunDetail } from '../core/wire.ts'
 import { paymentView } from '../http/shapes.ts'
-import type { BookView } from '../rails/simulated/wire.ts'
 import type { Api } from './api.ts'
 import type { Mission } from './mission.ts'
+import type { RailBook } from './world-rails.ts'
 
 export type PaymentView = z.infer<typeof paymentView>
 
@@ -19,7 +19,7 @@ export interface Proof {
   readonly verified: boolean
   readonly seal: boolean
   readonly settled: readonly PaymentView[]
-  readonly book: BookView
+  readonly book: RailBook
   /** Everything that did not hold, as sentences; empty when all did. */
   readonly wrong: readonly string[]
 }
@@ -33,7 +33,7 @@ export interface Seen {
 export async function prove(
   api: Api,
   seen: Seen,
-  rail: { book(): Promise<BookView> },
+  rail: { book(): Promise<RailBook> },
   mission: Mission,
 ): Promise<Proof> {
   const { detail } = seen
@@ -69,22 +69,27 @@ async function settledPayments(api: Api, { nodes }: RunDetail): Promise<readonly
 }
 
 /** The rail's book holds exactly what the ledger says was settled: each payment once, and nothing else. */
-function booksDiffer(settled: readonly PaymentView[], book: BookView): string[] {
-  const moved = book.payouts.filter(({ state }) => state === 'settled')
+function booksDiffer(settled: readonly PaymentView[], book: RailBook): string[] {
+  const { entries } = book
   const missing = settled.filter(
     (payment) =>
-      moved.filter(
+      entries !== undefined &&
+      entries.filter(
         ({ reference, amount, currency }) =>
           reference === payment.railReference &&
           amount === payment.settledAmount &&
           currency === payment.currency,
       ).length !== 1,
   )
+  const [currency] = settled.map((payment) => payment.currency)
+  const sum = settled.reduce((total, { settledAmount = 0 }) => total + settledAmount, 0)
+  const total = currency === undefined ? 0 : (book.totals[currency] ?? 0)
   return [
     ...missing.map(({ id }) => `the rail’s book does not have the payment ${id} exactly once`),
-    ...(moved.length === settled.length
+    ...(book.payments === settled.length
       ? []
-      : [`the rail moved money ${moved.length} times, the ledger settled ${settled.length}`]),
+      : [`the rail moved money ${book.payments} times, the ledger settled ${settled.length}`]),
+    ...(total === sum ? [] : [`the rail moved ${total} in all, the ledger settled ${sum}`]),
   ]
 }
 

@@ -1,5 +1,5 @@
 /**
- * A small world to run a gateway in: the simulated rail and the storefront as processes of their own with books
+ * A small world to run a gateway in: a rail and the storefront as processes of their own with books
  * of their own, a principal with a fresh key, and a configuration that names them. The demo, `headgate start`, the
  * system tests and the attack runner all start from here. It is for one machine and play money only.
  */
@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { type ConfigFile, Secret } from '../config.ts'
+import type { ConfigFile, Secret } from '../config.ts'
 import { freshId } from '../core/ids.ts'
 import { parseJson } from '../core/json.ts'
 import { signJws } from '../core/jws.ts'
@@ -21,20 +21,17 @@ import {
 } from '../core/keys.ts'
 import type { mandateSchema } from '../core/mandate.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
-import { type BookView, bookSchema } from '../rails/simulated/wire.ts'
 import { type Child, startChild } from './child.ts'
 import { newPrivateJwk, readOperatorToken } from './data-dir.ts'
 import { Failure } from './failure.ts'
+import { type RailName, startRail, type WorldRail } from './world-rails.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const RAIL = join(ROOT, 'runtime/rails/simulated/main.ts')
 const STOREFRONT = join(ROOT, 'merchant/main.ts')
 const START = join(ROOT, 'runtime/start.mjs')
 
 export const WORLD_PRINCIPAL = 'demo-principal'
 export const WORLD_GATEWAY = 'headgate.demo'
-
-const railReady = z.object({ url: z.string(), keyFile: z.string() })
 
 const listedMerchant = z.object({
   id: z.string(),
@@ -50,16 +47,6 @@ const gatewayReady = z.object({ url: z.string(), local: z.string(), pid: z.numbe
 
 /** One shop of the storefront; `behaviour` is `honest` or how it lies. */
 export type WorldMerchant = z.infer<typeof listedMerchant>
-
-export interface WorldRail {
-  readonly url: string
-  readonly key: Secret
-  readonly keyFile: string
-  /** The rail's own book: what really moved. */
-  book(): Promise<BookView>
-  /** Adds a rule to its script of misbehaviour; see `rails/simulated/script.ts`. */
-  script(rule: object): Promise<void>
-}
 
 type MandateClaims = z.input<typeof mandateSchema>
 
@@ -85,6 +72,8 @@ export interface OutsideOptions {
   /** Where the gateway will listen on 127.0.0.1. */
   readonly port: number
   readonly clock: Clock
+  /** What moves its money; the simulated rail if absent. */
+  readonly rail?: RailName
   /** A catalogue file instead of the built-in one. */
   readonly catalogue?: string
   /** Parts of the configuration to replace: policy, monitor, listen, reconcile. */
@@ -100,16 +89,16 @@ export async function startOutside(options: OutsideOptions): Promise<Outside> {
   }
   try {
     const [rail, storefront] = await startBoth(
-      startRail(dir),
+      startRail(options.rail ?? 'simulated', dir, `http://127.0.0.1:${port}`),
       startStorefront(dir, port, options.catalogue),
       children,
     )
     const principal = { id: WORLD_PRINCIPAL, key: ownKey(join(dir, 'principal.jwk')) }
     const { merchants } = storefront.ready
-    const config = configOf({ ...options, rail: rail.ready.url, merchants, principal })
+    const config = configOf({ ...options, rail: rail.ready, merchants, principal })
     const sign: Outside['sign'] = (claims) =>
       signMandate(principal.key, config, claims, nowSeconds(clock))
-    return { dir, rail: railOf(rail.ready), merchants, principal, config, sign, close }
+    return { dir, rail: rail.ready, merchants, principal, config, sign, close }
   } catch (error) {
     await close()
     throw error
@@ -127,15 +116,6 @@ async function startBoth<A, B>(
   return [await first, await second]
 }
 
-const startRail = (dir: string) =>
-  startChild({
-    name: 'the simulated rail',
-    file: RAIL,
-    args: ['--data', join(dir, 'rail')],
-    log: join(dir, 'rail.log'),
-    ready: railReady,
-  })
-
 const startStorefront = (dir: string, port: number, catalogue: string | undefined) =>
   startChild({
     name: 'the storefront',
@@ -151,25 +131,6 @@ const startStorefront = (dir: string, port: number, catalogue: string | undefine
     ready: storefrontReady,
   })
 
-function railOf({ url, keyFile }: z.infer<typeof railReady>): WorldRail {
-  const key = new Secret(readFileSync(keyFile, 'utf8').trim())
-  const call = async (path: string, init: RequestInit = {}): Promise<string> => {
-    const headers = { authorization: `Bearer ${key.reveal()}`, 'content-type': 'application/json' }
-    const answer = await fetch(new URL(path, url), { ...init, headers })
-    if (!answer.ok) throw new Failure('unreachable', `the rail answered ${answer.status}`)
-    return answer.text()
-  }
-  return {
-    url,
-    key,
-    keyFile,
-    book: async () => bookSchema.parse(parseJson(await call('/book'))),
-    script: async (rule) => {
-      await call('/script', { method: 'POST', body: JSON.stringify(rule) })
-    },
-  }
-}
-
 /** The principal's key of this world: made once, kept beside the rest. */
 function ownKey(file: string): PrivateJwk {
   if (!existsSync(file)) {
@@ -179,7 +140,7 @@ function ownKey(file: string): PrivateJwk {
 }
 
 interface ConfigParts extends Pick<OutsideOptions, 'port' | 'config'> {
-  readonly rail: string
+  readonly rail: WorldRail
   readonly merchants: readonly WorldMerchant[]
   readonly principal: Outside['principal']
 }
@@ -189,13 +150,13 @@ function configOf({ port, rail, merchants, principal, config }: ConfigParts): Co
     organisation: 'demo',
     gateway: { id: WORLD_GATEWAY, url: `http://127.0.0.1:${port}` },
     principals: [{ id: principal.id, keys: [publicJwkOf(principal.key)] }],
-    payees: merchants.map(({ id, name }) => ({
+    payees: merchants.map(({ id, name }, index) => ({
       id,
       name,
-      accounts: { simulated: `account-of-${id}` },
+      accounts: { [rail.name]: rail.accountOf(id, index) },
     })),
     merchants: merchants.map(({ id, url, jwks }) => ({ id, url, jwks })),
-    rail: { name: 'simulated', url: rail },
+    rail: rail.config,
     listen: { host: '127.0.0.1', port },
     ...config,
   }
@@ -318,7 +279,7 @@ async function startGateway(outside: Outside, entry: string): Promise<WorldGatew
       name: 'the gateway',
       file: entry,
       args: ['serve', '--data', dataDir, '--config', file, '--json'],
-      env: { HEADGATE_RAIL_KEY_FILE: outside.rail.keyFile },
+      env: outside.rail.env,
       log: join(outside.dir, 'gateway.log'),
       ready: gatewayReady,
     })

@@ -79,8 +79,8 @@ describe(`a run killed ${RUNS * KILLS_A_RUN} times at random moments (KILL_SEED=
       )
       const { run, nodes } = await operator.run(id)
       const settled = nodes.filter(({ payment }) => payment?.state === 'settled')
-      const { payouts } = await world.rail.book()
-      const own = payouts.filter(({ key }) => !keysBefore.has(key))
+      const { entries = [] } = await world.rail.book()
+      const own = entries.filter(({ key }) => !keysBefore.has(key))
       for (const { key } of own) keysBefore.add(key)
 
       expect(run.state).toBe('completed')
@@ -98,7 +98,7 @@ describe(`a run killed ${RUNS * KILLS_A_RUN} times at random moments (KILL_SEED=
       expect(verdict.broken).toBeUndefined()
       expect(verdict.ok).toBe(true)
     }
-    const { calls, payouts } = await world.rail.book()
-    expect(calls).toBe(payouts.length)
+    const { calls, payments } = await world.rail.book()
+    expect(calls).toBe(payments)
   })
 })

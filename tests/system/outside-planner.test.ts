@@ -101,8 +101,8 @@ describe('a planner in a process of its own', () => {
     for (const secret of secrets) expect(ended.out).not.toContain(secret)
 
     const [payment] = report.payments
-    const { calls, payouts } = await world.rail.book()
-    const own = payouts.slice(before.payouts.length)
+    const { calls, entries = [] } = await world.rail.book()
+    const own = entries.slice(before.payments)
     expect([own.length, calls - before.calls]).toEqual([1, 1])
     expect(own[0]).toMatchObject({
       amount: payment?.amount,

@@ -45,7 +45,7 @@ function serve(...more: string[]) {
   const { dataDir } = world.gateway
   const child = spawn(process.execPath, [START, 'serve', '--data', dataDir, '--json', ...more], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, HEADGATE_RAIL_KEY_FILE: world.rail.keyFile },
+    env: { ...process.env, ...world.rail.env },
   })
   children.push(child)
   let err = ''

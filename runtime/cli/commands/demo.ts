@@ -3,7 +3,7 @@
  * all of it held. It exits with 0 only if it did.
  */
 import { writeFileSync } from 'node:fs'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { parseEvent } from '../../core/events.ts'
 import { type RunId, sha256 } from '../../core/ids.ts'
 import { parseJws } from '../../core/jws.ts'
@@ -22,6 +22,7 @@ import { type Proof, prove } from '../proof.ts'
 import { storyLine } from '../story.ts'
 import { treeLines } from '../tree.ts'
 import { startWorld, type World } from '../world.ts'
+import { RAIL_NAMES, type RailName } from '../world-rails.ts'
 import { worstCase } from '../worst-case.ts'
 import { command } from './context.ts'
 import { holdCard } from './holds.ts'
@@ -29,6 +30,7 @@ import { runId, watchRun } from './runs.ts'
 
 interface DemoOptions {
   json?: boolean
+  rail: RailName
   keep?: boolean
   picture?: string
 }
@@ -41,24 +43,46 @@ export function demoCommand(io: Io): Command {
       'headgate demo',
       ...missionNames().map((name) => `headgate demo ${name}`),
       'headgate demo my-mission.json --json',
+      'headgate demo --rail paypal',
     ],
   })
     .argument(
       '[mission]',
-      'a mission by name, or a file such as those in eval/missions',
-      DEFAULT_MISSION,
+      'a mission by name, or a file such as those in eval/missions (default: the office move)',
+    )
+    .addOption(
+      new Option(
+        '--rail <name>',
+        'what moves the money: of a real rail, a stand-in on this machine',
+      )
+        .choices(RAIL_NAMES)
+        .default('simulated'),
     )
     .option('--keep', 'leave the world up afterwards, with its console')
     .option('--picture <file>', 'write the tree of the run as a picture (SVG)')
-    .action((mission: string, options: DemoOptions) => demo(io, loadMission(mission), options))
+    .action((mission: string | undefined, options: DemoOptions) =>
+      demo(io, loadMission(mission ?? defaultMission(options.rail)), options),
+    )
+}
+
+/** PayPal takes rupees inside India only. */
+const defaultMission = (rail: RailName): string =>
+  rail === 'paypal' ? 'office-move-dollars' : DEFAULT_MISSION
+
+const RAIL_SAID: Readonly<Record<RailName, string>> = {
+  simulated: 'a rail',
+  razorpay: 'a stand-in for Razorpay',
+  paypal: 'a stand-in for PayPal',
 }
 
 async function demo(io: Io, mission: Mission, options: DemoOptions): Promise<void> {
   const startedMs = io.clock.nowMs()
   if (options.picture !== undefined) savePicture(options.picture, '')
   const say = options.json ? () => undefined : (text: string) => io.out(text)
-  say(`${mission.title}\n${mission.shows}\n\nstarting a rail, shops and a gateway…\n`)
-  const world = await startWorld({ clock: io.clock })
+  say(
+    `${mission.title}\n${mission.shows}\n\nstarting ${RAIL_SAID[options.rail]}, shops and a gateway…\n`,
+  )
+  const world = await startWorld({ clock: io.clock, rail: options.rail })
   try {
     io.signal.throwIfAborted()
     const api = createApi({ url: world.gateway.url, token: world.gateway.operatorToken })
