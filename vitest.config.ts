@@ -14,7 +14,7 @@ export default defineConfig({
         test: {
           name: 'rooms',
           include: ['tests/**/*.test.ts'],
-          exclude: ['tests/system/**', 'tests/tokens/**', 'tests/stores/**'],
+          exclude: ['tests/system/**', 'tests/tokens/**', 'tests/stores/**', 'tests/long/**'],
           // Nothing here changes what it shares with the next file, and loading it all anew takes as long as the tests.
           isolate: false,
           testTimeout: 60_000,
@@ -26,8 +26,15 @@ export default defineConfig({
         test: { name: 'tokens', include: ['tests/tokens/**/*.test.ts'], testTimeout: 30_000, env },
       },
       {
-        // The whole contract once more over each way in which Firestore may behave: minutes, so not for every change.
-        test: { name: 'stores', include: ['tests/stores/**/*.test.ts'], testTimeout: 60_000, env },
+        // Minutes, so not for every change: the whole contract over each way in which Firestore may behave, processes
+        // that are killed, and what the evaluation's own tools are worth.
+        test: {
+          name: 'long',
+          include: ['tests/stores/**/*.test.ts', 'tests/long/**/*.test.ts'],
+          testTimeout: 240_000,
+          hookTimeout: 60_000,
+          env,
+        },
       },
       {
         test: {

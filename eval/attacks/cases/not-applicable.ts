@@ -12,7 +12,7 @@ const REASONS: { readonly [reason: string]: string } = {
   'callers choose no idempotency key: it derives from leaf and quote; Q14a, Q16a bring one':
     'Q14 Q16',
   'a payment has no memo of the caller’s; Q30a brings some': 'Q30',
-  'needs the gateway as a process that is killed and started again: tests/system': 'L07 L08 L20',
+  'needs the gateway as a process that is killed and started again: tests/long': 'L07 L08 L20',
   'no amount below one minor unit can be stated; Q10 tries it': 'L16',
   'a run has one currency and converts nothing': 'L18',
   'a payout has no capture of its own; R13 is the rail that moves more': 'L19',
