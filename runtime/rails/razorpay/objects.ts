@@ -1,0 +1,110 @@
+/** One movement or promise of money as Razorpay has it now, by whichever way it was heard of. */
+import { type RailObject, railStatusOf } from '../../core/rail.ts'
+import type { Ask } from './client.ts'
+import { fetchPayment, keyOfPayment } from './payments.ts'
+import { fetchPayout, reversalOf } from './payouts.ts'
+import {
+  IDS,
+  keyOfOurs,
+  linkSchema,
+  type NoWord,
+  type Payment,
+  type Payout,
+  type Refund,
+  refundSchema,
+  saidIn,
+  unknown,
+} from './wire.ts'
+
+const keyed = (key: string | undefined) => (key === undefined ? {} : { key })
+
+export const ofPayout = (payout: Payout): RailObject => ({
+  id: payout.id,
+  type: 'payout',
+  ...keyed(keyOfOurs(payout.reference_id)),
+  direction: 'out',
+  amount: payout.amount,
+  currency: payout.currency,
+  status: railStatusOf(payout.status),
+  // A reversed one had left, and has come back by its reversal.
+  moved: payout.status === 'processed' || payout.status === 'reversed',
+  atSeconds: payout.created_at,
+})
+
+export const ofReversal = (payout: Payout): RailObject => ({
+  ...ofPayout(payout),
+  id: reversalOf(payout.id),
+  type: 'reversal',
+  direction: 'in',
+})
+
+export const ofPayment = (payment: Payment, key: string | undefined): RailObject => ({
+  id: payment.id,
+  type: 'payment',
+  ...keyed(key),
+  direction: 'in',
+  amount: payment.amount,
+  currency: payment.currency,
+  status: railStatusOf(payment.status),
+  moved: payment.captured,
+  atSeconds: payment.created_at,
+})
+
+export const ofRefund = (refund: Refund): RailObject => ({
+  id: refund.id,
+  type: 'refund',
+  ...keyed(keyOfOurs(refund.notes) ?? keyOfOurs(refund.receipt)),
+  direction: 'out',
+  amount: refund.amount,
+  currency: refund.currency,
+  status: railStatusOf(refund.status),
+  moved: refund.status === 'processed',
+  atSeconds: refund.created_at,
+})
+
+const noWord = (said: NoWord | { readonly kind: 'refused' }): NoWord =>
+  said.kind === 'refused' ? unknown('lookup_refused') : said
+
+/** `ref` is an id, or a payout's and `.reversal`. That something is absent Razorpay says in no definite words. */
+export async function fetchObject(ask: Ask, ref: string): Promise<RailObject | NoWord> {
+  const payout = ref.replace(/\.reversal$/, '')
+  if (IDS.payout.test(payout)) {
+    const said = await fetchPayout(ask, payout)
+    if (said.kind !== 'said') return noWord(said)
+    if (said.value.id !== payout) return unknown('answer_differs')
+    const isBack = ref !== payout && said.value.status === 'reversed'
+    return isBack ? ofReversal(said.value) : ofPayout(said.value)
+  }
+  if (IDS.payment.test(ref)) {
+    const said = await fetchPayment(ask, ref)
+    if (said.kind !== 'said') return noWord(said)
+    if (said.value.id !== ref) return unknown('answer_differs')
+    const carried = await keyOfPayment(ask, said.value)
+    return carried.kind === 'key' ? ofPayment(said.value, carried.key) : carried
+  }
+  if (IDS.refund.test(ref)) {
+    const said = saidIn(refundSchema, await ask(({ api }) => api.refunds.fetch(ref)))
+    if (said.kind !== 'said') return noWord(said)
+    return said.value.id === ref ? ofRefund(said.value) : unknown('answer_differs')
+  }
+  return IDS.link.test(ref) ? fetchLink(ask, ref) : unknown('reference_not_expressible')
+}
+
+/** A promise: what moves by it is a payment of its own. */
+async function fetchLink(ask: Ask, id: string): Promise<RailObject | NoWord> {
+  const said = saidIn(linkSchema, await ask(({ api }) => api.paymentLink.fetch(id)))
+  if (said.kind !== 'said') return noWord(said)
+  const link = said.value
+  if (link.id !== id) return unknown('answer_differs')
+  return {
+    id,
+    type: 'other',
+    ...keyed(keyOfOurs(link.reference_id)),
+    direction: 'in',
+    amount: link.amount,
+    currency: link.currency,
+    status: railStatusOf(link.status),
+    moved: false,
+    atSeconds: link.created_at,
+  }
+}
