@@ -164,6 +164,8 @@ export interface RailObject {
   readonly type: 'payment' | 'payout' | 'refund' | 'reversal' | 'authorisation' | 'other'
   /** The key that it carries, if it carries one of the shape of ours. */
   readonly key?: string
+  /** Of a refund or a reversal: the rail's own id of what it takes back, where the rail says that. */
+  readonly of?: string
   readonly direction: 'out' | 'in'
   readonly amount: Minor
   /** ISO 4217; a rail may move currencies that no payment of ours has. */

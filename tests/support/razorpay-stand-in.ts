@@ -13,6 +13,7 @@ import {
   type Book,
   bookOf,
   comeBack,
+  enqueue,
   type Stray,
   stray,
 } from './razorpay/outside.ts'
@@ -42,6 +43,8 @@ export interface RazorpayStandIn {
   /** A new webhook secret; earlier messages keep theirs. */
   rotateWebhookSecret(): string
   deactivate(fundAccount: string): void
+  /** A payout waits for the account's balance until the clock is moved. */
+  enqueue(key: string): void
   /** Everything that came in, oldest first. */
   readonly seen: readonly Seen[]
   /** Whatever was posted to where a redirect led. */
@@ -105,6 +108,7 @@ export async function startRazorpayStandIn(
       const account = world.fundAccounts.get(fundAccount)
       if (account !== undefined) account.active = false
     },
+    enqueue: (key) => enqueue(world, key),
     seen,
     elsewhere: () => seen.filter(({ path }) => path.startsWith('/_elsewhere')).length,
   }

@@ -35,14 +35,16 @@ export const ofReversal = (payout: Payout): RailObject => ({
   ...ofPayout(payout),
   id: reversalOf(payout.id),
   type: 'reversal',
+  of: payout.id,
   direction: 'in',
 })
 
-export const ofPayment = (payment: Payment, key: string | undefined): RailObject => ({
+/** A payment of ours is money that a payer of ours spent; any other has only come into the account. */
+const ofPayment = (payment: Payment, key: string | undefined): RailObject => ({
   id: payment.id,
   type: 'payment',
   ...keyed(key),
-  direction: 'in',
+  direction: key === undefined ? 'in' : 'out',
   amount: payment.amount,
   currency: payment.currency,
   status: railStatusOf(payment.status),
@@ -50,17 +52,30 @@ export const ofPayment = (payment: Payment, key: string | undefined): RailObject
   atSeconds: payment.created_at,
 })
 
-export const ofRefund = (refund: Refund): RailObject => ({
-  id: refund.id,
-  type: 'refund',
-  ...keyed(keyOfOurs(refund.notes) ?? keyOfOurs(refund.receipt)),
-  direction: 'out',
-  amount: refund.amount,
-  currency: refund.currency,
-  status: railStatusOf(refund.status),
-  moved: refund.status === 'processed',
-  atSeconds: refund.created_at,
-})
+export async function paymentObject(ask: Ask, payment: Payment): Promise<RailObject | NoWord> {
+  const carried = await keyOfPayment(ask, payment)
+  return carried.kind === 'key' ? ofPayment(payment, carried.key) : carried
+}
+
+/** Of a payment that was never captured nothing goes back: the rail only lets the payer's money be. */
+export async function refundObject(ask: Ask, refund: Refund): Promise<RailObject | NoWord> {
+  const said = await fetchPayment(ask, refund.payment_id)
+  if (said.kind !== 'said') return noWord(said)
+  const payment = await paymentObject(ask, said.value)
+  if (!('type' in payment)) return payment
+  return {
+    id: refund.id,
+    type: 'refund',
+    ...keyed(keyOfOurs(refund.notes) ?? keyOfOurs(refund.receipt)),
+    of: refund.payment_id,
+    direction: payment.direction === 'out' ? 'in' : 'out',
+    amount: refund.amount,
+    currency: refund.currency,
+    status: railStatusOf(refund.status),
+    moved: refund.status === 'processed' && payment.moved,
+    atSeconds: refund.created_at,
+  }
+}
 
 const noWord = (said: NoWord | { readonly kind: 'refused' }): NoWord =>
   said.kind === 'refused' ? unknown('lookup_refused') : said
@@ -79,13 +94,12 @@ export async function fetchObject(ask: Ask, ref: string): Promise<RailObject | N
     const said = await fetchPayment(ask, ref)
     if (said.kind !== 'said') return noWord(said)
     if (said.value.id !== ref) return unknown('answer_differs')
-    const carried = await keyOfPayment(ask, said.value)
-    return carried.kind === 'key' ? ofPayment(said.value, carried.key) : carried
+    return paymentObject(ask, said.value)
   }
   if (IDS.refund.test(ref)) {
     const said = saidIn(refundSchema, await ask(({ api }) => api.refunds.fetch(ref)))
     if (said.kind !== 'said') return noWord(said)
-    return said.value.id === ref ? ofRefund(said.value) : unknown('answer_differs')
+    return said.value.id === ref ? refundObject(ask, said.value) : unknown('answer_differs')
   }
   return IDS.link.test(ref) ? fetchLink(ask, ref) : unknown('reference_not_expressible')
 }

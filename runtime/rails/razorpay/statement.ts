@@ -6,10 +6,10 @@ import { Fault } from '../../core/errors.ts'
 import { LIMITS } from '../../core/limits.ts'
 import type { RailObject, RailPage } from '../../core/rail.ts'
 import { type Clock, nowSeconds } from '../../core/time.ts'
-import type { Ask, Client } from './client.ts'
-import { ofPayment, ofPayout, ofRefund, ofReversal } from './objects.ts'
-import { allOf, keyOfPayment } from './payments.ts'
-import { type Payment, paymentSchema, payoutSchema, refundSchema } from './wire.ts'
+import type { Client } from './client.ts'
+import { ofPayout, ofReversal, paymentObject, refundObject } from './objects.ts'
+import { allOf } from './payments.ts'
+import { type NoWord, paymentSchema, payoutSchema, refundSchema } from './wire.ts'
 
 /** A payment may be authorised three days late and captured two more later; a payout is confirmed within three. */
 const LOOK_BACK_SECONDS = 5 * 24 * 3600
@@ -78,16 +78,19 @@ async function movedIn(
     if (payout.status === 'reversed') objects.push(ofReversal(payout))
   }
   for (const payment of payments.value) {
-    if (payment.captured) objects.push(await withKey(client.begin(), payment))
+    if (payment.captured) objects.push(readable(await paymentObject(client.begin(), payment)))
   }
-  objects.push(...refunds.value.map(ofRefund))
+  for (const refund of refunds.value) {
+    if (refund.status === 'processed') {
+      objects.push(readable(await refundObject(client.begin(), refund)))
+    }
+  }
   return objects.filter(({ moved }) => moved).sort((a, b) => a.atSeconds - b.atSeconds)
 }
 
-async function withKey(ask: Ask, payment: Payment): Promise<RailObject> {
-  const carried = await keyOfPayment(ask, payment)
-  if (carried.kind !== 'key') throw unreadable(carried.reason)
-  return ofPayment(payment, carried.key)
+function readable(object: RailObject | NoWord): RailObject {
+  if (!('type' in object)) throw unreadable(object.reason)
+  return object
 }
 
 const reasonOf = (said: { readonly kind: string; readonly reason?: string }): string =>

@@ -15,8 +15,9 @@ export function bookOf(world: World): Book {
     totals[currency] = (totals[currency] ?? 0) + amount
   }
   const payouts = [...world.payouts.values()].filter(({ ours }) => ours)
-  const made = payouts.filter(({ view }) => ['processing', 'processed'].includes(view.status))
-  for (const { view } of made) add(view.currency, view.amount)
+  const left = ['processing', 'processed', 'reversed']
+  const made = payouts.filter(({ view }) => left.includes(view.status))
+  for (const { view } of made) add(view.currency, view.status === 'reversed' ? 0 : view.amount)
   const captured = [...world.payments.values()].filter(({ view, ours }) => ours && view.captured)
   for (const { view } of captured) add(view.currency, view.amount - view.amount_refunded)
   const ended = ['failed', 'rejected', 'cancelled']
@@ -170,4 +171,15 @@ export function comeBack(world: World, key: string): void {
     return
   }
   throw new TypeError('expected the key of a payment')
+}
+
+/** The balance ran out before the bank had it. */
+export function enqueue(world: World, key: string): void {
+  for (const payout of world.payouts.values()) {
+    if (payout.view.reference_id !== key) continue
+    world.balance = 0
+    payout.view.status = 'queued'
+    payout.view.status_details = said('low_balance', 'The balance is low', 'business')
+    world.emit('payout.queued', { payout: payout.view })
+  }
 }
