@@ -12,6 +12,7 @@ import {
   attempt,
   type Book,
   bookOf,
+  captureAll,
   comeBack,
   enqueue,
   type Stray,
@@ -43,6 +44,10 @@ export interface RazorpayStandIn {
   /** A new webhook secret; earlier messages keep theirs. */
   rotateWebhookSecret(): string
   deactivate(fundAccount: string): void
+  /** Somebody else captures what is authorised of an order. */
+  capture(reference: string): void
+  /** Where links lead from now on. */
+  shortUrl: string | undefined
   /** A payout waits for the account's balance until the clock is moved. */
   enqueue(key: string): void
   /** Everything that came in, oldest first. */
@@ -107,6 +112,13 @@ export async function startRazorpayStandIn(
     deactivate: (fundAccount) => {
       const account = world.fundAccounts.get(fundAccount)
       if (account !== undefined) account.active = false
+    },
+    capture: (reference) => captureAll(world, reference),
+    get shortUrl() {
+      return world.shortUrl
+    },
+    set shortUrl(url) {
+      world.shortUrl = url
     },
     enqueue: (key) => enqueue(world, key),
     seen,

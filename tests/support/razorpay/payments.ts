@@ -303,7 +303,7 @@ const createLink: Operation = (world, { body, fault }) => {
     payments: null,
     reference_id: reference,
     reminder_enable: boolOf(fields.reminder_enable, 'reminder_enable'),
-    short_url: `https://rzp.io/i/${id.slice(-8)}`,
+    short_url: world.shortUrl ?? `https://rzp.io/i/${id.slice(-8)}`,
     status: 'created',
     updated_at: world.now(),
     upi_link: false,

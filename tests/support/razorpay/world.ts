@@ -167,6 +167,7 @@ export class World {
   readonly queue: Message[] = []
   onMessage: (() => void) | undefined
   balance: number
+  shortUrl: string | undefined
   webhookSecret = randomBytes(24).toString('base64url')
   #ahead = 0
 
