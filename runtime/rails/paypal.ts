@@ -1,0 +1,156 @@
+/**
+ * The PayPal rail's adapter. It pays by payouts, or by orders where the account names a merchant; it believes only the
+ * status of the item or the capture itself, in a whole answer about exactly what was asked. It sends a payment once under
+ * a key that PayPal keeps from being paid twice, looks it up without sending it again, follows no redirect, and talks to
+ * PayPal's own two hosts or to this machine. Its credentials, tokens and saved instruments are in nothing that it returns.
+ */
+import { Fault } from '../core/errors.ts'
+import { LIMITS } from '../core/limits.ts'
+import type { Rail, RailOutcome } from '../core/rail.ts'
+import type { Clock } from '../core/time.ts'
+import { exchange, type Transport } from './exchange.ts'
+import { accountOf, inexpressible, isKey } from './paypal/accounts.ts'
+import { notSent, unknown } from './paypal/answers.ts'
+import { createClient, type PaypalClient } from './paypal/client.ts'
+import { cancelPayout, lookUpPayout, payOut } from './paypal/payouts.ts'
+import { createStatement, LAG_SECONDS } from './paypal/search.ts'
+
+export interface PaypalRailOptions {
+  readonly mode: 'sandbox' | 'live'
+  readonly clientId: string
+  readonly clientSecret: string
+  /** Of the webhook as PayPal lists it. Absent: no message is believed. */
+  readonly webhookId?: string
+  /** A saved instrument of the payer's (a vault payment token), which pays merchants without a person. A credential. */
+  readonly instrument?: string
+  /** `http://127.0.0.1:PORT` of a stand-in; absent: PayPal's host of the mode. */
+  readonly url?: string
+  readonly clock: Clock
+  /** For one call, with everything that it asks; `LIMITS.railMs` if absent. */
+  readonly timeoutMs?: number
+  readonly transport?: Transport
+}
+
+const HOSTS = {
+  sandbox: 'https://api-m.sandbox.paypal.com',
+  live: 'https://api-m.paypal.com',
+} as const
+
+/** The `Rail` over PayPal. Throws Fault `rail_unconfigured` for credentials or an address that cannot be. */
+export function createPaypalRail(options: PaypalRailOptions): Rail {
+  const { clock, timeoutMs = LIMITS.railMs, transport = exchange } = options
+  const base = baseOf(options)
+  expectCredentials(options)
+  const { clientId, clientSecret } = options
+  const client = createClient({ base, clientId, clientSecret, clock, timeoutMs, transport })
+  const payouts = { client, clock }
+
+  return {
+    name: 'paypal',
+    truth: {
+      lookupByReference: true,
+      // Orders remember a request id for six hours, payouts their batch id for thirty days.
+      keyLifeSeconds: 6 * 3600,
+      // The list runs three hours behind, and is believed once it was refreshed three hours after the payment.
+      visibilitySeconds: 2 * LAG_SECONDS + 15 * 60,
+      afterSuccess: ['returned', 'reversed'],
+    },
+
+    expressible: inexpressible,
+
+    pay: (order) =>
+      safely(async () => {
+        if (!isKey(order.key) || inexpressible(order)) return notSent('order_not_expressible')
+        return payOut(payouts, order)
+      }),
+
+    lookup: (key, known) =>
+      safely(async () => {
+        if (!isKey(key)) return unknown('key_not_expressible')
+        if (known === undefined || known.order.key !== key) return unknown('order_needed')
+        return lookUpPayout(payouts, known)
+      }),
+
+    cancel: (known) =>
+      safely(async () => {
+        const { key, account } = known.order
+        if (!isKey(key) || accountOf(account) === undefined) return unknown('key_not_expressible')
+        return cancelPayout(payouts, known)
+      }),
+
+    statement: createStatement(client),
+
+    ready: () => ready(client),
+  }
+}
+
+/** What is thrown here, by a clock that cannot be trusted or a mistake of ours, hides how far it came. */
+async function safely<T>(
+  act: () => Promise<T>,
+): Promise<T | Extract<RailOutcome, { kind: 'unknown' }>> {
+  try {
+    return await act()
+  } catch (error) {
+    return unknown(error instanceof Fault ? error.code : 'internal')
+  }
+}
+
+function baseOf({ mode, url }: PaypalRailOptions): URL {
+  if (url === undefined) return new URL(HOSTS[mode])
+  const parsed = URL.parse(url)
+  const isLoopback =
+    parsed !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(parsed.hostname)
+  if (!isLoopback || parsed.protocol !== 'http:' || parsed.origin !== url) {
+    throw unconfigured('expected http://127.0.0.1:PORT of a stand-in, or no url for paypal itself')
+  }
+  return parsed
+}
+
+/** PayPal's ids do not say whether they move real money, so the host decides and only PayPal can tell them apart. */
+function expectCredentials(options: PaypalRailOptions): void {
+  const { mode, clientId, clientSecret, webhookId, instrument } = options
+  if (mode !== 'sandbox' && mode !== 'live') {
+    throw unconfigured('expected the mode sandbox, or live for real money')
+  }
+  if (!/^[A-Za-z0-9_-]{16,200}$/.test(clientId)) {
+    throw unconfigured('expected PAYPAL_CLIENT_ID: the client id of a rest app')
+  }
+  if (!/^[A-Za-z0-9_-]{16,200}$/.test(clientSecret)) {
+    throw unconfigured('expected PAYPAL_CLIENT_SECRET: the secret of the same rest app')
+  }
+  if (webhookId !== undefined && !/^[A-Za-z0-9_-]{4,50}$/.test(webhookId)) {
+    throw unconfigured('expected PAYPAL_WEBHOOK_ID: the id of the webhook, not of an event')
+  }
+  if (instrument !== undefined && !/^[A-Za-z0-9_-]{4,255}$/.test(instrument)) {
+    throw unconfigured('expected the id of a payment token in paypal’s vault')
+  }
+}
+
+const unconfigured = (message: string) =>
+  new Fault('rail_unconfigured', message, { retryable: false })
+
+/** What the account is used for, and the scope without which it cannot. */
+const NEEDED = [
+  ['https://uri.paypal.com/payments/payouts', 'make payouts'],
+  ['https://uri.paypal.com/services/reporting/search/read', 'search its transactions'],
+  ['https://uri.paypal.com/services/payments/payment', 'take orders'],
+  ['https://uri.paypal.com/services/payments/refund', 'make refunds'],
+] as const
+
+async function ready(client: PaypalClient): Promise<void> {
+  const scopes = await client.scopes()
+  if (scopes === 'refused') throw unconfigured('paypal does not accept the client id and secret')
+  if ('kind' in scopes) throw new Fault('rail_unconfigured', 'paypal does not answer with a token')
+  const missing = NEEDED.filter(([scope]) => !covers(scopes, scope)).map(([, what]) => what)
+  if (missing.length > 0) {
+    throw unconfigured(
+      `the paypal account cannot ${missing.join(', or ')}: enable it for the rest app`,
+    )
+  }
+}
+
+/** A scope is also given by one above it: `payments/.*` covers everything below `payments/`. */
+const covers = (scopes: readonly string[], needed: string): boolean =>
+  scopes.some(
+    (scope) => scope === needed || (scope.endsWith('/.*') && needed.startsWith(scope.slice(0, -2))),
+  )
