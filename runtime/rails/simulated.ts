@@ -18,7 +18,7 @@ import type {
   RailRefundOutcome,
   RailReversal,
 } from '../core/rail.ts'
-import { type Exchange, exchange } from './exchange.ts'
+import { type Exchange, exchange, type Transport } from './exchange.ts'
 import { LATEST_BOOKING_MS } from './simulated/script.ts'
 import {
   absentRefundSchema,
@@ -42,6 +42,8 @@ export interface SimulatedRailOptions {
   readonly apiKey: string
   /** For one call; `LIMITS.railMs` if absent. */
   readonly timeoutMs?: number
+  /** `exchange` if absent. */
+  readonly transport?: Transport
 }
 
 /** The `Rail` over a simulated rail's server. Throws Fault `rail_unconfigured` for a bad URL or key. */
@@ -50,8 +52,9 @@ export function createSimulatedRail(options: SimulatedRailOptions): Rail {
   if (!/^[\x21-\x7e]{20,200}$/.test(options.apiKey)) {
     throw unconfigured('expected the simulated rail’s key: 20 to 200 printable characters')
   }
+  const { transport = exchange } = options
   const call = (method: 'GET' | 'POST', path: string, body?: string): Promise<Exchange> =>
-    exchange({
+    transport({
       method,
       url: new URL(path, base),
       headers: {
