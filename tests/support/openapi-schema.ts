@@ -53,7 +53,7 @@ interface Place {
 export function convert(schema: unknown, place: Place): unknown {
   if (!isTree(schema)) return schema
   const target = typeof schema.$ref === 'string' ? REF.exec(schema.$ref)?.[1] : undefined
-  // OpenAPI 3.0: what stands beside a reference is ignored.
+  // OpenAPI 3.0: what stands beside a reference is ignored, but for `readOnly`, which a property is asked for first.
   if (target !== undefined) return { $ref: `#/$defs/${target}.${place.isPart ? 'open' : 'closed'}` }
   const made: Record<string, unknown> = {}
   for (const [word, value] of Object.entries(schema)) {
@@ -81,7 +81,7 @@ function convertWord(word: string, value: unknown, place: Place): unknown {
 }
 
 const isReadOnly = (schema: unknown, { isEcho }: Place): boolean =>
-  !isEcho && isTree(schema) && schema.readOnly === true && schema.$ref === undefined
+  !isEcho && isTree(schema) && schema.readOnly === true
 
 function properties(of: Tree, place: Place): Tree {
   const below = { ...place, isPart: false }

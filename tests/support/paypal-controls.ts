@@ -118,6 +118,7 @@ const OF_OPERATION: { readonly [operation: string]: readonly Control[] } = {
     body('a merchant id that is none', [...UNIT, 'payee'], { merchant_id: 'me@example.com' }),
     body('a member of a payee that nobody knows', [...UNIT, 'payee'], { account: 'ABCDEFGHJKLMN' }),
     body('an id of its own', ['id'], 'ORDER1'),
+    body('a payer’s id, which only PayPal says', ['payer'], { payer_id: 'ABCDEFGHJKLMN' }),
   ],
   'orders.get': [...ORDER_ID, NO_BODY],
   'orders.capture': [PREFER, ORDER_KEY, ...ORDER_ID, bodyOf({ amount: { value: '1.00' } })],
