@@ -25,11 +25,13 @@ export function receiptClaims(
     node: payment.node,
     payee: payment.payee,
     account: run.bindings[payment.payee],
+    merchant: payment.merchant,
     amount: settledAmount,
     currency: payment.currency,
     quote: payment.quote,
     rail: payment.rail,
     railReference,
+    ...(payment.policy === undefined ? {} : { policy: payment.policy }),
     head: { stream: payment.node, ...endHead },
   })
 }

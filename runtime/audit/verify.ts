@@ -127,6 +127,8 @@ interface Payment {
   readonly amount: number
   readonly payee: string
   readonly quote: string
+  /** The version of the rules that it was submitted by. */
+  policy?: unknown
   overdue?: true
   /** One operator's word on it, and a second's. */
   proposed?: Fields
@@ -473,7 +475,9 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     stream.judge(event)
     const isLate = event.at >= whole(stream.first, 'expires')
     if (isLate || has(event.data.checks, 'failed')) fail(event, 'submitted what was to be refused')
-    payment(stream, event, 'reserved').state = 'submitted'
+    const judged = payment(stream, event, 'reserved')
+    judged.state = 'submitted'
+    judged.policy = event.data.policy
   },
   unknown(stream, event) {
     payment(stream, event, 'submitted').state = 'unknown'
@@ -1046,7 +1050,8 @@ function checkReceipt(log: Log, jws: string, options: VerifyOptions): void {
     settled.receipt === claims.jti &&
     references.includes(settled.reference) &&
     paid?.payee === claims.payee &&
-    paid?.quote === claims.quote
+    paid?.quote === claims.quote &&
+    (claims.policy === undefined || claims.policy === paid?.policy)
   if (!agrees) fail(at, 'the receipt says something else than the log')
 }
 

@@ -113,8 +113,17 @@ export const EVENT_DATA = {
     account: digestSchema.optional(),
     lines: digestSchema.optional(),
   }),
-  /** `nonce` is the digest of the nonce of the one attempt that may call the rail. */
-  submitted: z.strictObject({ payment: paymentIdSchema, nonce: digestSchema, standings, checks }),
+  /**
+   * `nonce` is the digest of the nonce of the one attempt that may call the rail, `policy` the version of the rules that
+   * check 7 decided by.
+   */
+  submitted: z.strictObject({
+    payment: paymentIdSchema,
+    nonce: digestSchema,
+    standings,
+    checks,
+    policy: digestSchema.optional(),
+  }),
   settled: z.strictObject({
     payment: paymentIdSchema,
     amount: positiveMinorSchema,

@@ -8,6 +8,10 @@ export const LIMITS = {
   headerBytes: 64 * 1024,
   /** A quote of 64 lines with long titles fits twice over. */
   bodyBytes: 64 * 1024,
+  /** A receipt with the longest ids and references is some 2,000 characters. */
+  receiptChars: 8 * 1024,
+  /** Receipts that nobody knows, asked about in one minute; one that is known, asked about by whoever has it. */
+  receiptAsks: 60,
   /** Deep nesting is only ever an attack: our deepest document has six levels. */
   jsonDepth: 16,
   /** Payees of one token: the measured size of depth 8 rests on it. */

@@ -17,7 +17,10 @@ const headSchema = z.strictObject({
   hash: digestSchema,
 })
 
-/** `account` is a digest of the payee's account on the rail; `head` the leaf's log after the settlement. */
+/**
+ * `account` is a digest of the payee's account on the rail; `head` the leaf's log after the settlement; `merchant` whose
+ * quote was paid; `policy` the version of the operator's rules that decided, where that was recorded.
+ */
 export const receiptSchema = z.strictObject({
   iss: identifierSchema,
   jti: receiptIdSchema,
@@ -27,11 +30,14 @@ export const receiptSchema = z.strictObject({
   node: nodeIdSchema,
   payee: identifierSchema,
   account: digestSchema,
+  /** Absent in receipts of before it was a claim. */
+  merchant: identifierSchema.optional(),
   amount: positiveMinorSchema,
   currency: currencySchema,
   quote: digestSchema,
   rail: z.string().max(40),
   railReference: z.string().max(120),
+  policy: digestSchema.optional(),
   head: headSchema,
 })
 export type Receipt = z.infer<typeof receiptSchema>

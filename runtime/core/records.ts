@@ -250,6 +250,8 @@ export interface PaymentRecord {
   /** Keys of the counters that this payment counts in, with their periods. */
   readonly counters: readonly string[]
   readonly checks: readonly CheckResult[]
+  /** Version of the operator's rules that check 7 decided by; absent where it was not recorded yet. */
+  readonly policy?: Digest
   readonly createdAtSeconds: Seconds
 }
 

@@ -144,5 +144,6 @@ export function paymentRecord(
     rail: gate.facts.railName,
     account: binding.account,
     railKey: railKeyOf(payment),
+    policy: gate.policy.version,
   }
 }

@@ -83,6 +83,7 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     feeds,
     streams,
     operators,
+    payeeName,
     views: createViews({ ledger, feeds, clock, payeeName }),
     failing: createReadiness({
       clock: () => clock.nowMs(),

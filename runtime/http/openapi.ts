@@ -101,7 +101,10 @@ function responses(route: Route): JsonObject {
     else if (typeof answer === 'string') {
       answers[status] = { description: 'A stream.', content: { [answer]: {} } }
     } else {
-      const content = { 'application/json': { schema: jsonSchema(answer) } }
+      const content = {
+        'application/json': { schema: jsonSchema(answer) },
+        ...(route.ownPage ? { 'text/html': {} } : {}),
+      }
       answers[status] = { description: 'The answer.', content }
     }
   }

@@ -39,6 +39,14 @@ export interface JsonAnswer {
   readonly type?: string
 }
 
+/** A text of another type, whole. */
+export interface TextAnswer {
+  readonly status: number
+  readonly text: string
+  readonly type: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 export interface StreamAnswer {
   readonly status: number
   readonly stream: Readable
@@ -49,10 +57,14 @@ export interface StreamAnswer {
 /** What a handler that has written the response itself returns. */
 export const TAKEN_OVER = Symbol('taken over')
 
-export type Answer = JsonAnswer | StreamAnswer | typeof TAKEN_OVER
+export type Answer = JsonAnswer | TextAnswer | StreamAnswer | typeof TAKEN_OVER
 
 /** Media types of answers that are not JSON. */
-export type MediaType = 'text/event-stream' | 'application/x-ndjson' | 'text/plain'
+export type MediaType =
+  | 'text/event-stream'
+  | 'application/x-ndjson'
+  | 'text/plain'
+  | 'application/jose'
 
 export type AnswerSchemas = Readonly<Record<number, z.ZodType | MediaType | 'empty'>>
 
@@ -65,6 +77,8 @@ interface RouteShape {
   readonly answers: AnswerSchemas
   /** A browser that asks for text/html gets the console’s shell here. */
   readonly page?: boolean
+  /** A browser that asks for text/html gets a page of this route's own. */
+  readonly ownPage?: boolean
 }
 
 interface Schemas<P, Q, B> {

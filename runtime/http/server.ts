@@ -161,10 +161,8 @@ function addRoute(app: FastifyInstance, route: Route, options: ServerOptions): v
     url: route.path,
     // Before the body is read: whoever may not be here sends us nothing more.
     onRequest: async (request, reply) => {
-      if (route.page) {
-        reply.header('vary', 'Accept')
-        if (wantsPage(request)) return sendShell(reply, options.consoleDir)
-      }
+      if (route.page || route.ownPage) reply.header('vary', 'Accept')
+      if (route.page && wantsPage(request)) return sendShell(reply, options.consoleDir)
       admitted.set(request, authorise(request, route.who, options.operators))
       if (!isHolders) checkType(request)
     },
@@ -193,6 +191,7 @@ function checkType(request: FastifyRequest): void {
 function send(reply: FastifyReply, answer: Answer): FastifyReply {
   if (answer === TAKEN_OVER) return reply
   reply.code(answer.status).headers({ 'cache-control': 'no-store', ...answer.headers })
+  if ('text' in answer) return reply.type(answer.type).send(answer.text)
   if ('stream' in answer) return reply.type(answer.type).send(answer.stream)
   if (answer.body === undefined) return reply.send()
   return reply.type(answer.type ?? 'application/json').send(JSON.stringify(answer.body))

@@ -4,6 +4,7 @@ import { agentRoutes } from './routes/agents.ts'
 import type { RouteDeps } from './routes/deps.ts'
 import { holdRoutes, standingRoutes } from './routes/operators.ts'
 import { paymentRoutes } from './routes/payments.ts'
+import { receiptRoutes } from './routes/receipts.ts'
 import { runRoutes } from './routes/runs.ts'
 import { auditRoutes, serviceRoutes, sessionRoutes } from './routes/service.ts'
 
@@ -16,4 +17,5 @@ export const routeTable = (deps: RouteDeps): readonly Route[] => [
   ...standingRoutes(deps),
   ...sessionRoutes(deps),
   ...auditRoutes(deps),
+  ...receiptRoutes(deps),
 ]

@@ -50,19 +50,30 @@ export function* reserve(input: Reserve, draft: Draft): Steps<Commands['reserve'
     consumeProof(draft, proof) ??
     (isInFlight ? undefined : takeMoney(draft, payment, input))
   if (refusal) return refusal
-  const reserved = isInFlight ? { ...existing, checks: payment.checks } : payment
+  const reserved = isInFlight ? judgedAgain(existing, payment) : payment
   draft.put(keys.payment(id), reserved)
   noteAttempt(draft, reserved)
   const final = input.submit ? recordSubmit(draft, reserved, path, input.submit) : reserved
   return { ok: true, payment: final, account: draft.need(keys.account(leaf)) }
 }
 
+/** What is in flight keeps its money; what it was judged by is this attempt's. */
+function judgedAgain(
+  { policy: _before, ...existing }: PaymentRecord,
+  { checks, policy }: PaymentRecord,
+): PaymentRecord {
+  return { ...existing, checks, ...(policy === undefined ? {} : { policy }) }
+}
+
 /** The record as it begins: nothing of a later step is taken from the caller. */
 function asReserved({ payment, counters }: Reserve): PaymentRecord {
   const { id, run, node, payee, merchant, quote, quoteJti, lines, currency, amount } = payment
-  const { rail, account, railKey, checks, createdAtSeconds } = payment
+  const { rail, account, railKey, checks, createdAtSeconds, policy } = payment
   const what = { id, run, node, payee, merchant, quote, quoteJti, lines, currency, amount }
-  const how = { rail, account, railKey, checks, createdAtSeconds }
+  const how = {
+    ...{ rail, account, railKey, checks, createdAtSeconds },
+    ...(policy === undefined ? {} : { policy }),
+  }
   const counted = new Set([...payment.counters, ...counters.map((use) => use.key)])
   return { ...what, ...how, state: 'reserved', counters: [...counted] }
 }
@@ -203,6 +214,7 @@ function recordSubmit(
     nonce: digest,
     standings: standingVersions(draft, path),
     checks: statuses(payment.checks),
+    ...(payment.policy === undefined ? {} : { policy: payment.policy }),
   })
   return submitted
 }

@@ -40,6 +40,7 @@ describe('a receipt', () => {
       node: leaf.id,
       payee: 'grocer',
       account: run.bindings.grocer,
+      merchant: 'corner-shop',
       amount: 900,
       currency: 'INR',
       quote: leaf.quote,

@@ -120,6 +120,9 @@ describe('the authorisation matrix', () => {
       'POST /login',
       'GET /.well-known/jwks.json',
       'GET /.well-known/root-keys.json',
+      'GET /receipts/:receipt',
+      'GET /receipts/:receipt/jws',
+      'POST /receipts/verify',
     ])
   })
 

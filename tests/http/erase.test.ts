@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { verifyExport } from '../../runtime/audit/verify.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
 import { canonicalJson } from '../../runtime/core/json.ts'
-import type { RunView } from '../../runtime/core/wire.ts'
+import type { ReceiptView, RunView } from '../../runtime/core/wire.ts'
 import {
   type Held,
   signed,
@@ -81,7 +81,7 @@ describe('erasing a run', () => {
   })
 
   it('leaves no word of it in any answer, and what proves it as it was', async () => {
-    const receipt = await (await gateway.asOperator(`/receipts/${payment}`)).json()
+    const receipt = (await (await gateway.asOperator(`/receipts/${payment}`)).json()) as ReceiptView
     await gateway.asOperator(`/runs/${root.run}/cancel`, {})
     expect(found(await everyAnswer())).toEqual(PLANTED)
     const answer = await erase()
@@ -95,10 +95,14 @@ describe('erasing a run', () => {
     const shown = await (await gateway.asOperator(`/payments/${payment}`)).json()
     const line = { sku: 'erased', title: 'erased', quantity: 1, unitAmount: 1_500 }
     expect(shown).toMatchObject({ state: 'settled', amount: 1_500, payee: 'shop', lines: [line] })
-    expect(await (await gateway.asOperator(`/receipts/${payment}`)).json()).toEqual(receipt)
+    expect(await (await gateway.asOperator(`/receipts/${payment}`)).json()).toEqual({
+      ...receipt,
+      payee: { ...receipt.payee, account: 'erased' },
+      erased: true,
+    })
     const log = await (await gateway.asOperator('/audit?personal=yes')).text()
     const jwks = (await (await gateway.fetch('/.well-known/jwks.json')).json()) as never
-    const receipts = [(receipt as { receipt: string }).receipt]
+    const receipts = [receipt.receipt]
     const verdict = verifyExport(log.split('\n'), { seals: [run.seal ?? ''], receipts, jwks })
     expect(verdict.broken).toBeUndefined()
     expect(verdict.personal).toMatchObject({ disclosed: 0, absent: 0, erasedRuns: 1 })

@@ -91,7 +91,11 @@ describe('a refund', () => {
       ...{ refundedAmount: 1_000, reversedAmount: 1_000 },
     })
     const after = await (await gateway.asOperator(`/receipts/${payment}`)).json()
-    expect(after).toEqual({ ...(receipt as object), refundedAmount: 1_000 })
+    const back = [{ kind: 'refunded', state: 'made', amount: 1_000, atSeconds: expect.any(Number) }]
+    expect(after).toEqual({
+      ...(receipt as object),
+      ...{ refundedAmount: 1_000, returnedAmount: 1_000, back },
+    })
     // What the rail says of the payment afterwards is what is known already.
     expect((await reconcile()).reversed).toEqual([])
     expect((await shown()).reversedAmount).toBe(1_000)

@@ -26,6 +26,8 @@ export interface RouteDeps {
   readonly publicKeys: readonly PublicJwk[]
   /** Keys that block 0 of a token verifies under. */
   readonly rootKeys: PublishedRootKeys
+  /** A payee's name for people, or its id where the configuration knows it no more. */
+  readonly payeeName: (payee: string) => string
   /** The public origin of this gateway. */
   readonly url: string
   /** Lets the funnel carry out a run that has just been made, or go on with one. Must not throw or wait. */

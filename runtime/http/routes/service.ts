@@ -1,22 +1,11 @@
-/** Routes of the service itself: signing in, the log, receipts, keys, health and the description of the interface. */
+/** Routes of the service itself: signing in, the log, keys, health and the description of the interface. */
 import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { exportLog, exportSides } from '../../audit/export.ts'
-import { receiptOf } from '../../audit/receipts.ts'
-import {
-  paymentIdSchema,
-  paymentOfReceipt,
-  type ReceiptId,
-  type RunId,
-  receiptIdOf,
-  receiptIdSchema,
-  runIdSchema,
-} from '../../core/ids.ts'
+import { type RunId, runIdSchema } from '../../core/ids.ts'
 import { jwksSchema, rootKeysSchema } from '../../core/keys.ts'
 import type { Ledger } from '../../core/ledger.ts'
-import { refundedOf } from '../../core/records.ts'
 import { nowSeconds } from '../../core/time.ts'
-import { receiptViewSchema } from '../../core/wire.ts'
 import { noteAct } from '../../gateway/acts.ts'
 import { everyRun } from '../../ledger/reads.ts'
 import { COOKIE } from '../access.ts'
@@ -105,7 +94,7 @@ export function sessionRoutes(deps: RouteDeps): Route[] {
 }
 
 export function auditRoutes(deps: RouteDeps): Route[] {
-  const { ledger, signer, publicKeys, rootKeys } = deps
+  const { ledger, publicKeys, rootKeys } = deps
   return [
     route({
       method: 'GET',
@@ -130,24 +119,6 @@ export function auditRoutes(deps: RouteDeps): Route[] {
     }),
     route({
       method: 'GET',
-      path: '/receipts/:receipt',
-      who: ['operator'],
-      summary: 'The signed receipt of a settled payment, by its own id or the payment’s.',
-      params: z.strictObject({ receipt: z.union([receiptIdSchema, paymentIdSchema]) }),
-      answers: { 200: receiptViewSchema },
-      handle: async ({ params }) => {
-        const id = params.receipt
-        const payment = await ledger.payment(isReceiptId(id) ? paymentOfReceipt(id) : id)
-        const run = payment && (await ledger.run(payment.run))
-        const receipt = run && receiptOf(run, payment, signer)
-        if (receipt === undefined || payment === undefined) throw new HttpProblem('not_found')
-        const refundedAmount = refundedOf(payment)
-        const since = refundedAmount === 0 ? {} : { refundedAmount }
-        return ok({ id: receiptIdOf(payment.id), receipt, state: 'settled', ...since })
-      },
-    }),
-    route({
-      method: 'GET',
       path: '/.well-known/jwks.json',
       who: ['public'],
       summary: 'Keys that receipts and seals verify under.',
@@ -164,8 +135,6 @@ export function auditRoutes(deps: RouteDeps): Route[] {
     }),
   ]
 }
-
-const isReceiptId = (id: string): id is ReceiptId => receiptIdSchema.safeParse(id).success
 
 async function* withSides(ledger: Ledger, run: RunId | undefined): AsyncGenerator<string> {
   yield* exportLog(ledger, run)
