@@ -25,13 +25,11 @@ export function receiptClaims(
     node: payment.node,
     payee: payment.payee,
     account: run.bindings[payment.payee],
-    merchant: payment.merchant,
     amount: settledAmount,
     currency: payment.currency,
     quote: payment.quote,
     rail: payment.rail,
     railReference,
-    ...(payment.policy === undefined ? {} : { policy: payment.policy }),
     head: { stream: payment.node, ...endHead },
   })
 }

@@ -127,8 +127,6 @@ interface Payment {
   readonly amount: number
   readonly payee: string
   readonly quote: string
-  /** The version of the rules that it was submitted by. */
-  policy?: unknown
   overdue?: true
   /** One operator's word on it, and a second's. */
   proposed?: Fields
@@ -475,9 +473,7 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     stream.judge(event)
     const isLate = event.at >= whole(stream.first, 'expires')
     if (isLate || has(event.data.checks, 'failed')) fail(event, 'submitted what was to be refused')
-    const judged = payment(stream, event, 'reserved')
-    judged.state = 'submitted'
-    judged.policy = event.data.policy
+    payment(stream, event, 'reserved').state = 'submitted'
   },
   unknown(stream, event) {
     payment(stream, event, 'submitted').state = 'unknown'
@@ -1050,8 +1046,7 @@ function checkReceipt(log: Log, jws: string, options: VerifyOptions): void {
     settled.receipt === claims.jti &&
     references.includes(settled.reference) &&
     paid?.payee === claims.payee &&
-    paid?.quote === claims.quote &&
-    (claims.policy === undefined || claims.policy === paid?.policy)
+    paid?.quote === claims.quote
   if (!agrees) fail(at, 'the receipt says something else than the log')
 }
 

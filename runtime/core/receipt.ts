@@ -17,10 +17,7 @@ const headSchema = z.strictObject({
   hash: digestSchema,
 })
 
-/**
- * `account` is a digest of the payee's account on the rail; `head` the leaf's log after the settlement; `merchant` whose
- * quote was paid; `policy` the version of the operator's rules that decided, where that was recorded.
- */
+/** `account` is a digest of the payee's account on the rail; `head` the leaf's log after the settlement. */
 export const receiptSchema = z.strictObject({
   iss: identifierSchema,
   jti: receiptIdSchema,
@@ -30,14 +27,11 @@ export const receiptSchema = z.strictObject({
   node: nodeIdSchema,
   payee: identifierSchema,
   account: digestSchema,
-  /** Absent in receipts of before it was a claim. */
-  merchant: identifierSchema.optional(),
   amount: positiveMinorSchema,
   currency: currencySchema,
   quote: digestSchema,
   rail: z.string().max(40),
   railReference: z.string().max(120),
-  policy: digestSchema.optional(),
   head: headSchema,
 })
 export type Receipt = z.infer<typeof receiptSchema>

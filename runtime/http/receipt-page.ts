@@ -84,7 +84,6 @@ ${row('On your statement', id(view.shortId))}
 ${row('Paid by', html`the gateway ${words(view.gateway)}, <span class="id">${url}</span>`)}
 ${row('Paid to', html`${words(view.payee.name)} (${id(view.payee.id)})`)}
 ${row('Account', accountOf(view))}
-${row('For a quote of', id(view.merchant))}
 ${row('Settled', time(view.settledAtSeconds))}
 ${row('Rail', railOf(view))}
 </dl>

@@ -58,6 +58,7 @@ a:focus-visible { outline: 2px solid currentcolor; outline-offset: 2px; border-r
   dd { margin-bottom: 0.7rem; }
   .links a { padding-block: 0.35rem; }
 }
+@page { margin: 18mm; }
 @media print {
   :root { color-scheme: light; font-size: 10.5pt; }
   body { padding: 0; background: none; }

@@ -40,7 +40,6 @@ describe('a receipt', () => {
       node: leaf.id,
       payee: 'grocer',
       account: run.bindings.grocer,
-      merchant: 'corner-shop',
       amount: 900,
       currency: 'INR',
       quote: leaf.quote,

@@ -33,10 +33,16 @@ export const newKey = (): KeyObject => generateKeyPairSync('ed25519').privateKey
 export const publicJwk = (key: KeyObject, kid: string): PublicJwk =>
   publicJwkSchema.parse({ kty: 'OKP', crv: 'Ed25519', x: rawPublicKey(key), kid })
 
-/** Settles everything at once and counts. */
-export function fakeRail(): Rail & { readonly paid: number } {
+/** Settles everything at once and counts; `next: 'unknown'` leaves the next payment without a word. */
+export function fakeRail(): Rail & {
+  readonly paid: number
+  readonly notes: readonly string[]
+  next?: 'unknown'
+} {
   let paid = 0
+  const notes: string[] = []
   return {
+    notes,
     name: 'simulated',
     truth: {
       lookupByReference: true,
@@ -44,7 +50,12 @@ export function fakeRail(): Rail & { readonly paid: number } {
       visibilitySeconds: 1,
       afterSuccess: [],
     },
-    pay: async ({ amount, currency }) => {
+    async pay({ amount, currency, note }) {
+      notes.push(note)
+      if (this.next === 'unknown') {
+        delete this.next
+        return { kind: 'unknown', reason: 'lost' }
+      }
       paid += 1
       return { kind: 'settled', reference: `sim_${paid}`, amount, currency }
     },
