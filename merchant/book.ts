@@ -1,5 +1,5 @@
 /**
- * The shops' durable book of orders: written before it is answered, one order for one quote. What is sold is
+ * The shops' durable book of orders: written before it is answered, one order for one quote and for one receipt. What is sold is
  * counted from the orders, so a shop never says that it has what it has given away.
  */
 import { mkdirSync } from 'node:fs'
@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS shop_order (
   body TEXT NOT NULL,
   UNIQUE (merchant, quote)
 ) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS shop_order_receipt ON shop_order (json_extract(body, '$.receipt'));
 CREATE TABLE IF NOT EXISTS sold (
   merchant TEXT NOT NULL,
   sku TEXT NOT NULL,
@@ -64,11 +65,14 @@ export class OrderBook {
     this.#db.exec(SCHEMA)
   }
 
-  /** The order of this quote: the one that was there before, or `order`, which is then durable. */
+  /**
+   * The order of this quote or of this receipt: the one that was there before, or `order`, which is then durable. A
+   * receipt earns one order, whatever it says of quotes.
+   */
   add(order: Order): { readonly order: Order; readonly created: boolean } {
     this.#db.exec('BEGIN IMMEDIATE')
     try {
-      const known = this.find(order.merchant, order.quote)
+      const known = this.find(order.merchant, order.quote) ?? this.findByReceipt(order.receipt)
       if (!known) this.#insert(order)
       this.#db.exec('COMMIT')
       return { order: known ?? order, created: !known }
@@ -82,6 +86,13 @@ export class OrderBook {
     const row = this.#db
       .prepare('SELECT body FROM shop_order WHERE merchant = ? AND quote = ?')
       .get(merchant, quote)
+    return row ? toOrder(row) : undefined
+  }
+
+  findByReceipt(receipt: string): Order | undefined {
+    const row = this.#db
+      .prepare("SELECT body FROM shop_order WHERE json_extract(body, '$.receipt') = ?")
+      .get(receipt)
     return row ? toOrder(row) : undefined
   }
 

@@ -1,6 +1,7 @@
 /**
  * The gateway's published keys, from a URL or a file. Read when first needed, because the gateway may start after
- * the shops, and again when a receipt names a key that is not known, because keys are rotated.
+ * the shops, again when a receipt names a key that is not known, because keys are rotated, and again after a while, because
+ * a key that was stolen is published no more. Where they cannot be read then, those that are known are good for a day.
  */
 import type { KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -16,17 +17,26 @@ export interface GatewayKeys {
 
 /** Receipts with invented key ids cannot make the shops ask more often than this. */
 const REFRESH_MS = 1_000
+/** So long a key that was taken back may still be believed. */
+const FRESH_MS = 5 * 60_000
+const GOOD_MS = 24 * 3_600_000
 
 export function createGatewayKeys(source: string, clock: Clock): GatewayKeys {
   let known: ReadonlyMap<string, KeyObject> = new Map()
-  let readAtMs: number | undefined
+  let readAtMs = Number.NEGATIVE_INFINITY
+  let triedAtMs = Number.NEGATIVE_INFINITY
+  const read = async () => {
+    triedAtMs = clock.nowMs()
+    known = parseKeys(await readSource(source))
+    readAtMs = triedAtMs
+  }
   return {
     async find(kid) {
-      const isDue = readAtMs === undefined || clock.nowMs() - readAtMs >= REFRESH_MS
-      if (!known.has(kid) && isDue) {
-        known = parseKeys(await readSource(source))
-        readAtMs = clock.nowMs()
-      }
+      const age = clock.nowMs() - readAtMs
+      const mayAsk = clock.nowMs() - triedAtMs >= REFRESH_MS
+      if (age >= GOOD_MS) await read()
+      else if (!known.has(kid) && mayAsk) await read()
+      else if (age >= FRESH_MS && mayAsk) await read().catch(() => undefined)
       return known.get(kid)
     },
   }

@@ -7,18 +7,20 @@
 import { join } from 'node:path'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { identifierSchema } from '../runtime/core/ids.ts'
+import { identifierSchema, receiptIdSchema, shortReceiptIdOf } from '../runtime/core/ids.ts'
 import { parseJson } from '../runtime/core/json.ts'
 import type { Jwks } from '../runtime/core/keys.ts'
 import { LIMITS } from '../runtime/core/limits.ts'
 import { type Currency, currencySchema } from '../runtime/core/money.ts'
 import { type Clock, nowSeconds } from '../runtime/core/time.ts'
 import { quoteBody } from '../runtime/core/wire.ts'
-import { OrderBook } from './book.ts'
+import { type AskGateway, askGatewayAt } from './ask-gateway.ts'
+import { type Order, OrderBook } from './book.ts'
 import type { CatalogueMerchant, Product } from './catalogue.ts'
 import { createGatewayKeys, type GatewayKeys } from './gateway-keys.ts'
 import { openShopKeys, type ShopKeys } from './keys.ts'
 import { judgeOrder } from './orders.ts'
+import { ORDERS_POLICY, ordersPage } from './orders-page.ts'
 import { makeQuote } from './quotes.ts'
 import { createIndex, type SearchIndex } from './search.ts'
 
@@ -50,6 +52,10 @@ export interface StorefrontOptions {
   readonly catalogue: readonly CatalogueMerchant[]
   /** URL or file of the gateway's JWKS; read when the first receipt comes. */
   readonly gatewayJwks: string
+  /** The one gateway whose receipts the shops take: what they name as `iss`. */
+  readonly gatewayId: string
+  /** Address of that gateway's `POST /receipts/verify`, asked before anything is handed over; absent: nobody is asked. */
+  readonly gatewayVerify?: string
   readonly clock: Clock
 }
 
@@ -63,6 +69,8 @@ interface Context {
   readonly shops: ReadonlyMap<string, Shop>
   readonly book: OrderBook
   readonly gatewayKeys: GatewayKeys
+  readonly gatewayId: string
+  readonly ask: AskGateway | undefined
   readonly clock: Clock
 }
 
@@ -75,7 +83,9 @@ export async function startStorefront(options: StorefrontOptions): Promise<Store
     shops.set(merchant.id, { merchant, keys, index: createIndex(merchant.products) })
   }
   const gatewayKeys = createGatewayKeys(options.gatewayJwks, options.clock)
-  const app = createApp({ shops, book, gatewayKeys, clock: options.clock })
+  const { clock, gatewayId, gatewayVerify } = options
+  const ask = gatewayVerify === undefined ? undefined : askGatewayAt(gatewayVerify)
+  const app = createApp({ shops, book, gatewayKeys, gatewayId, ask, clock })
   app.addHook('onClose', async () => book.close())
 
   let url = options.publicUrl ?? ''
@@ -148,8 +158,21 @@ function addReadRoutes(app: FastifyInstance, { shops, book }: Context): void {
 
   app.get('/m/:merchant/orders', async (request, reply) => {
     const shop = shops.get(merchantOf(request))
-    return shop ? { orders: book.list(shop.merchant.id) } : refuse(reply, 404, 'not_found')
+    if (!shop) return refuse(reply, 404, 'not_found')
+    const orders = book.list(shop.merchant.id).map(shownOrder)
+    reply.header('vary', 'Accept')
+    if (!/^text\/html\b/.test(request.headers.accept ?? '')) return { orders }
+    return reply
+      .header('content-security-policy', ORDERS_POLICY)
+      .type('text/html; charset=utf-8')
+      .send(ordersPage(shop.merchant.name, orders))
   })
+}
+
+/** With the word that stands on the shop's bank statement for this payment. */
+const shownOrder = (order: Order) => {
+  const receipt = receiptIdSchema.safeParse(order.receipt)
+  return receipt.success ? { ...order, shortReceipt: shortReceiptIdOf(receipt.data) } : order
 }
 
 const toItem = (product: Product, currency: Currency, stock: number) => ({
@@ -197,7 +220,7 @@ const orderBody = z.strictObject({
 })
 
 function addOrderRoutes(app: FastifyInstance, context: Context): void {
-  const { shops, book, gatewayKeys, clock } = context
+  const { shops, book, gatewayKeys, gatewayId, ask, clock } = context
   app.post('/m/:merchant/orders', async (request, reply) => {
     const shop = shops.get(merchantOf(request))
     if (!shop) return refuse(reply, 404, 'not_found')
@@ -207,15 +230,30 @@ function addOrderRoutes(app: FastifyInstance, context: Context): void {
       ...body.data,
       merchant: shop.merchant.id,
       key: shop.keys.key,
+      gatewayId,
       gatewayKeys,
       now: nowSeconds(clock),
     }).catch(() => undefined)
     if (!verdict) return refuse(reply.header('retry-after', '1'), 503, 'gateway_keys_unavailable')
-    if (!verdict.ok) return refuse(reply, 403, verdict.code)
-    const { order, created } = book.add(verdict.order)
-    const isSame =
-      order.quoteDigest === verdict.order.quoteDigest && order.receipt === verdict.order.receipt
-    if (!isSame) return refuse(reply, 409, 'quote_fulfilled')
+    if (!verdict.ok) return refuse(reply, 403, verdict.code, verdict.why)
+    const wanted = verdict.order
+    // What was handed over once stays so, whatever came back since.
+    if (ask !== undefined && book.find(wanted.merchant, wanted.quote) === undefined) {
+      const said = await ask(body.data.receipt, wanted)
+      if (said === 'silent') {
+        return refuse(reply.header('retry-after', '1'), 503, 'gateway_unavailable')
+      }
+      if (said !== undefined) return refuse(reply, 403, 'receipt_refused', said)
+    }
+    const { order, created } = book.add(wanted)
+    if (order.quote !== wanted.quote || order.merchant !== wanted.merchant) {
+      return refuse(reply, 409, 'receipt_used', 'this receipt has earned another order already')
+    }
+    const isSame = order.quoteDigest === wanted.quoteDigest && order.receipt === wanted.receipt
+    if (!isSame) {
+      const why = 'this quote was fulfilled already, against another receipt'
+      return refuse(reply, 409, 'quote_fulfilled', why)
+    }
     return reply.code(created ? 201 : 200).send({ order: { id: order.id } })
   })
 }
@@ -225,8 +263,13 @@ const merchantOf = (request: FastifyRequest): string => {
   return identifierSchema.safeParse(merchant).data ?? ''
 }
 
-/** RFC 9457, without a word of the caller's. */
-function refuse(reply: FastifyReply, status: number, code: string): FastifyReply {
-  const problem = { type: 'about:blank', title: code.replaceAll('_', ' '), status, code }
+/** RFC 9457, without a word of the caller's: `why` is a sentence of ours. */
+function refuse(
+  reply: FastifyReply,
+  status: number,
+  code: string,
+  why = code.replaceAll('_', ' '),
+): FastifyReply {
+  const problem = { type: 'about:blank', title: why, status, code }
   return reply.code(status).type('application/problem+json').send(problem)
 }

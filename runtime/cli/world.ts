@@ -123,6 +123,8 @@ const startStorefront = (dir: string, port: number, catalogue: string | undefine
     args: [
       '--data',
       join(dir, 'storefront'),
+      '--gateway-id',
+      WORLD_GATEWAY,
       '--gateway-jwks',
       `http://127.0.0.1:${port}/.well-known/jwks.json`,
       ...(catalogue === undefined ? [] : ['--catalogue', catalogue]),

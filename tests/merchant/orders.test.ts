@@ -69,15 +69,96 @@ describe('an order', () => {
   })
 
   it.each([
-    ['another amount', { amount: 1 }],
-    ['another currency', { currency: 'KWD' }],
-    ['another payee', { payee: 'oakline' }],
-    ['another quote', { quote: sha256('another') }],
-  ])('is refused for a receipt about %s', async (_what, change) => {
+    ['for less', { amount: 1_198_999 }, 'is for less than'],
+    ['for more', { amount: 1_199_001 }, 'is for more than'],
+    ['in another currency', { currency: 'KWD' }, 'in another currency'],
+    ['to another payee', { payee: 'oakline' }, 'somebody else was paid'],
+    ['about another quote', { quote: sha256('another') }, 'about another quote'],
+    ['of another gateway that has the same key', { iss: 'other' }, 'of another gateway'],
+  ])('is refused for a receipt %s, in a sentence', async (_what, change, why) => {
     const quote = await chair()
     const answer = await order(quote, world.gateway.receipt(quote, change))
     expect(answer).toMatchObject({ status: 403, body: { code: 'receipt_mismatch' } })
+    expect(answer.body.title).toContain(why)
     expect(await orders()).toEqual([])
+  })
+
+  it.each([
+    ['an id that is not its payment’s', { payment: 'pay_other' }],
+    ['a head in another stream than its leaf’s', { node: 'nd_other' }],
+  ])('is refused for a receipt with %s', async (_what, change) => {
+    const quote = await chair()
+    const answer = await order(quote, world.gateway.receipt(quote, change))
+    expect(answer).toMatchObject({ status: 403, body: { code: 'receipt_invalid' } })
+    expect(answer.body.title).toContain('do not belong to one another')
+  })
+
+  it('is refused for a receipt that has earned another order, also after a restart', async () => {
+    const [first, second] = [await chair(), await chair(2)]
+    const receipt = world.gateway.receipt(first)
+    expect((await order(first, receipt)).status).toBe(201)
+    const { jti, payment } = JSON.parse(
+      String(Buffer.from(receipt.split('.')[1] ?? '', 'base64url')),
+    )
+    // Of a gateway that gives one receipt's id to two payments: what is signed is whole, and used.
+    const again = world.gateway.receipt(second, { jti, payment })
+    const used = { status: 409, body: { code: 'receipt_used' } }
+    expect(await order(second, again)).toMatchObject(used)
+    await world.restart()
+    expect(await order(second, again)).toMatchObject(used)
+    expect(await orders()).toHaveLength(1)
+    expect((await order(first, receipt)).status).toBe(200)
+  })
+
+  it('is refused for a receipt that brings its own key along', async () => {
+    const quote = await chair()
+    const text = world.gateway.receipt(quote).split('.')[1] ?? ''
+    const claims = JSON.parse(String(Buffer.from(text, 'base64url')))
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+    const jwk = publicKey.export({ format: 'jwk' }) as never
+    const { kid } = world.gateway
+    const own = signJws({ typ: 'receipt+jwt', key: privateKey, kid, jwk, claims })
+    expect(await order(quote, own)).toMatchObject({ body: { code: 'receipt_invalid' } })
+  })
+
+  it('is refused for a receipt under a key that is published no more', async () => {
+    const quote = await chair()
+    const [early, late] = [await chair(), await chair()]
+    expect((await order(early, world.gateway.receipt(early))).status).toBe(201)
+    const [receipt, lateReceipt] = [quote, late].map((text) => world.gateway.receipt(text))
+    const next = { ...generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }) }
+    writeFileSync(world.gateway.jwksFile, JSON.stringify({ keys: [{ ...next, kid: 'gateway-2' }] }))
+    world.clock.seconds += 299
+    expect((await order(quote, receipt ?? '')).status).toBe(201)
+    world.clock.seconds += 1
+    const answer = await order(late, lateReceipt ?? '')
+    expect(answer).toMatchObject({ status: 403, body: { code: 'receipt_invalid' } })
+    expect(answer.body.title).toContain('publishes no key')
+  })
+
+  it('is honoured for a day by keys that cannot be read again, and then waits', async () => {
+    const [first, second, third] = [await chair(), await chair(), await chair()]
+    const receipts = [first, second, third].map((text) => world.gateway.receipt(text))
+    expect((await order(first, receipts[0] ?? '')).status).toBe(201)
+    rmSync(world.gateway.jwksFile)
+    world.clock.seconds += 86_399
+    expect((await order(second, receipts[1] ?? '')).status).toBe(201)
+    world.clock.seconds += 1
+    expect((await order(third, receipts[2] ?? '')).status).toBe(503)
+  })
+
+  it('shows the word on the bank statement, to a program and to who packs it', async () => {
+    const quote = await chair()
+    await order(quote, world.gateway.receipt(quote))
+    const [shown] = await orders()
+    expect(shown?.shortReceipt).toMatch(/^HG[0-9A-F]{16}$/)
+    const page = await fetch(`${world.shop('desk-bazaar').url}/orders`, {
+      headers: { accept: 'text/html,*/*' },
+    })
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+    const text = await page.text()
+    expect(text).toContain(String(shown?.shortReceipt))
+    expect(text).not.toContain('<script')
   })
 
   it('is refused for the receipt of another quote of the same price', async () => {
@@ -137,7 +218,10 @@ describe('an order', () => {
   it('is refused a second time for the same quote under another payment', async () => {
     const quote = await chair()
     await order(quote, world.gateway.receipt(quote))
-    const second = await order(quote, world.gateway.receipt(quote, { jti: 'rcpt_other' }))
+    const second = await order(
+      quote,
+      world.gateway.receipt(quote, { jti: 'rcpt_other', payment: 'pay_other' }),
+    )
     expect(second).toMatchObject({ status: 409, body: { code: 'quote_fulfilled' } })
     expect(await orders()).toHaveLength(1)
   })
@@ -200,6 +284,79 @@ describe('an order', () => {
     expect((await order(quote, receipt)).status).toBe(403)
     world.clock.seconds += 2
     expect((await order(quote, receipt)).status).toBe(201)
+  })
+})
+
+describe('a shop that asks the gateway too', () => {
+  const ALL = { approved: true, settled: true, amount: true, merchant: true, logIntact: true }
+  let answer: { status: number; body: unknown }
+  let asked: Record<string, unknown>[]
+  let world: World
+  let server: ReturnType<typeof createServer>
+  beforeEach(async () => {
+    answer = { status: 200, body: ALL }
+    asked = []
+    server = createServer((request, response) => {
+      let text = ''
+      request.on('data', (chunk) => {
+        text += chunk
+      })
+      request.on('end', () => {
+        asked.push(JSON.parse(text))
+        response.writeHead(answer.status).end(JSON.stringify(answer.body))
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const address = server.address()
+    const port = typeof address === 'object' ? address?.port : 0
+    world = await openWorld(catalogue, undefined, `http://127.0.0.1:${port}/receipts/verify`)
+  })
+  afterEach(async () => {
+    await world.close()
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  const order = async () => {
+    const shop = world.shop('desk-bazaar')
+    const quote = await quoteOf(shop, 'DB-CHR-ERG')
+    const receipt = world.gateway.receipt(quote)
+    const send = () => post(`${shop.url}/orders`, { quote, receipt })
+    return { receipt, send, sent: await send() }
+  }
+
+  it('hands over what the gateway confirms, and asks once about one order', async () => {
+    const { receipt, send, sent } = await order()
+    expect(sent.status).toBe(201)
+    answer = { status: 200, body: { ...ALL, settled: false } }
+    expect((await send()).status).toBe(200)
+    expect(asked).toEqual([
+      { receipt, amount: 1_199_000, currency: 'INR', merchant: 'desk-bazaar' },
+    ])
+  })
+
+  it.each(['approved', 'settled', 'amount', 'merchant', 'logIntact'])(
+    'hands nothing over where %s is not so',
+    async (name) => {
+      answer = { status: 200, body: { ...ALL, [name]: false } }
+      const { sent } = await order()
+      expect(sent).toMatchObject({ status: 403, body: { code: 'receipt_refused' } })
+      expect(String(sent.body.title)).toContain('gateway')
+    },
+  )
+
+  it.each([
+    [503, ALL],
+    [429, {}],
+    [200, { ...ALL, more: true }],
+    [200, { approved: true }],
+    [302, ALL],
+  ])('waits where the gateway answers %i %j', async (status, body) => {
+    answer = { status, body }
+    const { send, sent } = await order()
+    expect(sent).toMatchObject({ status: 503, body: { code: 'gateway_unavailable' } })
+    answer = { status: 200, body: ALL }
+    expect((await send()).status).toBe(201)
   })
 })
 

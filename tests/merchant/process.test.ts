@@ -33,7 +33,16 @@ describe('the storefront as a process', () => {
     return exit
   }
   const start = async (jwks: string) => {
-    const child = run('--port', '0', '--data', directory, '--gateway-jwks', jwks)
+    const child = run(
+      '--port',
+      '0',
+      '--data',
+      directory,
+      '--gateway-id',
+      'gateway',
+      '--gateway-jwks',
+      jwks,
+    )
     const [line] = await once(createInterface({ input: child.stdout }), 'line')
     const { merchants } = JSON.parse(String(line)) as { merchants: ListedMerchant[] }
     const shop = merchants.find(({ id }) => id === 'paper-lane')

@@ -53,7 +53,7 @@ function receiptFor(text: string) {
     iss: 'gateway',
     jti: `rcpt_${sha256(text).slice(0, 27)}`,
     iat: NOW_SECONDS,
-    payment: 'pay_1',
+    payment: `pay_${sha256(text).slice(0, 27)}`,
     run: 'run_1',
     node: 'nd_1',
     payee: quote.payee,
@@ -84,6 +84,7 @@ export function isSignedBy(text: string, { jwks }: ListedMerchant): boolean {
 export async function openWorld(
   catalogue: readonly CatalogueMerchant[] = loadCatalogue(),
   gatewayJwks?: string,
+  gatewayVerify?: string,
 ): Promise<World> {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-'))
   const gateway = createTestGateway(directory)
@@ -93,7 +94,9 @@ export async function openWorld(
       port: 0,
       directory,
       catalogue,
+      gatewayId: 'gateway',
       gatewayJwks: gatewayJwks ?? gateway.jwksFile,
+      ...(gatewayVerify === undefined ? {} : { gatewayVerify }),
       clock,
     })
   const world: World = {
