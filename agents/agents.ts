@@ -3,13 +3,18 @@
  * an index, by asking one `Model`; they hold no key, mint nothing, and what they answer is parsed by closed
  * schemas here and judged again by the funnel. They import the core and, for its types, nothing else.
  */
-import type { Agents, Model } from '../runtime/core/agents.ts'
+import type { Agents, Model, TextGuard } from '../runtime/core/agents.ts'
 import { choose } from './chooser.ts'
+import { guarded } from './guarded.ts'
 import { look } from './looker.ts'
 import { plan } from './planner.ts'
 
-/** The three roles over one model. Each call throws Fault `model_failed` when there is no clean answer. */
-export function createAgents(model: Model): Agents {
+/**
+ * The three roles over one model. Each call throws Fault `model_failed` when there is no clean answer, and
+ * `secret_withheld` where the guard, if there is one, finds a secret in what goes out or comes in.
+ */
+export function createAgents(given: Model, guard?: TextGuard): Agents {
+  const model = guard === undefined ? given : guarded(given, guard)
   return {
     async plan(request, signal) {
       const { value, usage, model: answeredBy } = await plan(model, request, signal)

@@ -12,7 +12,7 @@ import { createScriptedModel } from '../agents/scripted/model.ts'
 import { checkpointFile, checkpointLog } from './audit/checkpoint-file.ts'
 import type { GatewaySigner } from './audit/signer.ts'
 import { createClient } from './client/client.ts'
-import type { Config, Secret } from './config.ts'
+import type { Config } from './config.ts'
 import type { Agents } from './core/agents.ts'
 import { systemClock } from './core/clock.ts'
 import type { TokenEngine } from './core/engine.ts'
@@ -47,6 +47,11 @@ import { openSqliteLedger } from './ledger/sqlite.ts'
 import { createScriptedMonitor } from './policy/monitors.ts'
 import { createPolicy } from './policy/policy.ts'
 import { createSimulatedRail } from './rails/simulated.ts'
+import type { SecretGuard } from './secrets/guard.ts'
+import { createSecretGuard } from './secrets/guard.ts'
+import { guardedLedger, guardedLog, guardedRail } from './secrets/guarded.ts'
+import type { Credentials } from './secrets/resolve.ts'
+import type { Secret } from './secrets/secret.ts'
 import { createHolderKeys } from './tokens/holder-keys.ts'
 import { createTokenEngine } from './tokens/pool.ts'
 import { publishedRootKeys, type RetiringKey, type RootKeys } from './tokens/root-keys.ts'
@@ -89,8 +94,12 @@ export interface Overrides {
 export interface ComposeOptions {
   readonly config: Config
   readonly secrets: GatewaySecrets
-  /** Needed for the simulated rail unless `overrides.rail` is given. */
+  /** What the rail needs, resolved for its host and environment, unless `overrides.rail` is given. */
+  readonly credentials?: Credentials
+  /** The simulated rail's, in the place of `credentials`. */
   readonly railKey?: Secret
+  /** Knows more secrets than those given here; made where it is absent. */
+  readonly guard?: SecretGuard
   /** The file of the `sqlite` store; needed for that unless `overrides.ledger` is given. */
   readonly store?: string
   /** Where checkpoints are kept unless the configuration says, a file or `log`; absent in both: there are none. */
@@ -128,9 +137,11 @@ const MINUTE_MS = 60_000
  * Starts everything and listens. If a part cannot start, ends those that did and throws what it threw: a Fault such as
  * `config_invalid` or `store_locked`, or the system's `EADDRINUSE`.
  */
-export async function compose(options: ComposeOptions): Promise<Headgate> {
+export async function compose(given: ComposeOptions): Promise<Headgate> {
+  const guard = guardOf(given)
+  const log = guardedLog(guard, given.log ?? (() => undefined))
+  const options = { ...given, guard, log }
   const { config, secrets, overrides = {} } = options
-  const log = options.log ?? (() => undefined)
   const clock = overrides.clock ?? systemClock()
   const closing: (() => Promise<void> | void)[] = []
   const endAll = async () => {
@@ -143,14 +154,15 @@ export async function compose(options: ComposeOptions): Promise<Headgate> {
     return ending
   }
   try {
-    const ledger = overrides.ledger ?? (await openStore(options))
+    const ledger = guardedLedger(guard, overrides.ledger ?? (await openStore(options)))
     closing.push(() => ledger.close())
     // Before anything is written: a store that was rolled back is left as it is.
     const checkpoints = await checkpointsOf(options, ledger, clock)
     const engine =
       overrides.engine ?? (await createTokenEngine({ rootKeys: rootKeysOf(secrets), clock }))
     closing.push(() => engine.close())
-    const parts = { ledger, engine, clock, rail: railOf(options), merchants: merchantsOf(options) }
+    const rail = guardedRail(guard, railOf(options))
+    const parts = { ledger, engine, clock, rail, merchants: merchantsOf(options) }
     const policy = overrides.policy ?? createPolicy(config.policy)
     const rootKeys = publishedRootKeys(rootKeysOf(secrets))
     await recordTerms(ledger, { rootKeys, policy: policy.version }, nowSeconds(clock))
@@ -188,6 +200,18 @@ interface Parts {
 }
 
 type Log = (entry: LogEntry) => void
+
+/** Everything that this gateway has and may never say: what it was given, and its own keys. */
+function guardOf({ secrets, railKey, credentials = {}, guard }: ComposeOptions): SecretGuard {
+  const all = guard ?? createSecretGuard()
+  const resolved = Object.values(credentials).map(({ secret }) => secret)
+  all.watch(secrets.operatorToken, ...(railKey === undefined ? [] : [railKey]), ...resolved)
+  all.watchBytes(secrets.runtimeSecret)
+  for (const { key } of [secrets.root, secrets.signing]) {
+    all.watchBytes(Buffer.from(key.export({ format: 'jwk' }).d ?? '', 'base64url'))
+  }
+  return all
+}
 
 const missing = (what: string) =>
   new Fault('config_invalid', `expected ${what}`, { retryable: false })
@@ -228,12 +252,13 @@ const rootKeysOf = ({ root, retiring = [] }: GatewaySecrets): RootKeys => {
   return { current: { id: root.id, privateKey: root.key }, others: retiring }
 }
 
-function railOf({ config, railKey, overrides }: ComposeOptions): Rail {
+function railOf({ config, railKey, credentials, overrides }: ComposeOptions): Rail {
   if (overrides?.rail !== undefined) return overrides.rail
   if (config.rail.name !== 'simulated') throw missing('a rail of this name')
-  if (railKey === undefined)
+  const key = railKey ?? credentials?.HEADGATE_RAIL_KEY?.secret
+  if (key === undefined)
     throw missing('the rail’s key: set HEADGATE_RAIL_KEY or HEADGATE_RAIL_KEY_FILE')
-  return createSimulatedRail({ url: config.rail.url, apiKey: railKey.reveal() })
+  return createSimulatedRail({ url: config.rail.url, apiKey: key.reveal() })
 }
 
 const merchantsOf = ({ config, overrides }: ComposeOptions): Merchants =>
@@ -285,6 +310,7 @@ const failureEntry = (code: string, error: unknown): LogEntry => ({
 })
 
 interface ToServe extends ComposeOptions, Parts {
+  readonly guard: SecretGuard
   readonly gateway: Gateway
   readonly reconciler: Reconciler
   readonly signer: GatewaySigner
@@ -334,7 +360,7 @@ function funnelDeps(parts: ToServe, app: FastifyInstance): FunnelDeps {
   return {
     ...parts,
     holderKeys: createHolderKeys(secrets.runtimeSecret),
-    agents: overrides?.agents ?? createAgents(createScriptedModel()),
+    agents: overrides?.agents ?? createAgents(createScriptedModel(), parts.guard),
     connect: ({ token, holder }) =>
       createClient({ gateway: config.gateway.url, token, holder, fetch, clock }),
     // Names only: where a payee's money goes is nothing that a model reads.

@@ -1,11 +1,10 @@
 /**
  * Configuration: the strict reading of `headgate.json` and the only reader of the environment. Whatever is wrong
  * is reported all at once, each error as a sentence that names its field and never shows a value, because a value
- * may be a secret. Secrets come as NAME or NAME_FILE and never stand in the file.
+ * may be a secret. Credentials come as NAME or NAME_FILE and never stand in the file.
  */
 import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
-import { inspect } from 'node:util'
 import { z } from 'zod'
 import { digestSchema, identifierSchema } from './core/ids.ts'
 import { JsonError, parseJson } from './core/json.ts'
@@ -13,6 +12,9 @@ import { jwksSchema, publicJwkSchema } from './core/keys.ts'
 import { LIMITS } from './core/limits.ts'
 import { monitorScriptSchema } from './policy/monitors.ts'
 import { DEFAULT_POLICY, policySchema } from './policy/rules.ts'
+import { CREDENTIAL_NAMES, type CredentialName } from './secrets/catalogue.ts'
+import type { Given, GivenCredentials } from './secrets/resolve.ts'
+import { Secret } from './secrets/secret.ts'
 
 /** Why a configuration was refused: every error, one sentence each. */
 export class ConfigError extends Error {
@@ -22,31 +24,6 @@ export class ConfigError extends Error {
     super(problems.join('\n'))
     this.name = 'ConfigError'
     this.problems = problems
-  }
-}
-
-/** A value that prints as `[secret]` wherever it ends up by mistake. */
-export class Secret {
-  readonly #value: string
-
-  constructor(value: string) {
-    this.#value = value
-  }
-
-  reveal(): string {
-    return this.#value
-  }
-
-  toJSON(): string {
-    return '[secret]'
-  }
-
-  toString(): string {
-    return '[secret]'
-  }
-
-  [inspect.custom](): string {
-    return '[secret]'
   }
 }
 
@@ -207,17 +184,6 @@ const fileSchema = z.strictObject({
 export type ConfigFile = z.input<typeof fileSchema>
 export type Config = z.infer<typeof fileSchema>
 
-/** The secrets that come from the environment; each as NAME, or as NAME_FILE with the path of a file. */
-const SECRETS = {
-  railKey: 'HEADGATE_RAIL_KEY',
-  /** For the command line: a named operator's own, in the place of the data folder's. */
-  operatorToken: 'HEADGATE_OPERATOR_TOKEN',
-  /** What `headgate keys bundle` wrote: a gateway's own keys, for where there is no data folder. */
-  bundle: 'HEADGATE_SECRETS',
-} as const
-
-export type SecretName = keyof typeof SECRETS
-
 /** What the environment says. Nothing else in the runtime reads it. */
 export interface Environment {
   readonly dataDir?: string
@@ -231,7 +197,8 @@ export interface Environment {
   readonly underNpm: boolean
   /** Cloud Run says so (its container contract): the disk is lost with the instance, and there may be several. */
   readonly onCloudRun: boolean
-  readonly secrets: { readonly [name in SecretName]?: Secret }
+  /** Each as NAME, or as NAME_FILE with the path of a file; a value may still be a reference (`sm://`). */
+  readonly credentials: GivenCredentials
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -239,10 +206,10 @@ type Variables = Readonly<Record<string, string | undefined>>
 /** Reads the environment once. Throws ConfigError for a secret that is given twice, is empty or cannot be read. */
 export function readEnvironment(variables: Variables = process.env): Environment {
   const problems: string[] = []
-  const secrets: { [name in SecretName]?: Secret } = {}
-  for (const [name, variable] of Object.entries(SECRETS) as [SecretName, string][]) {
-    const found = readSecret(variables, variable, problems)
-    if (found !== undefined) secrets[name] = new Secret(found)
+  const credentials: { [name in CredentialName]?: Given } = {}
+  for (const name of CREDENTIAL_NAMES) {
+    const found = readCredential(variables, name, problems)
+    if (found !== undefined) credentials[name] = found
   }
   if (problems.length > 0) throw new ConfigError(problems)
   const text = (name: string) => (variables[name] ? variables[name] : undefined)
@@ -258,11 +225,15 @@ export function readEnvironment(variables: Variables = process.env): Environment
     noColour: text('NO_COLOR') !== undefined,
     underNpm: text('npm_lifecycle_event') !== undefined,
     onCloudRun: text('K_SERVICE') !== undefined,
-    secrets,
+    credentials,
   }
 }
 
-function readSecret(variables: Variables, name: string, problems: string[]): string | undefined {
+function readCredential(
+  variables: Variables,
+  name: CredentialName,
+  problems: string[],
+): Given | undefined {
   const inline = variables[name]
   const file = variables[`${name}_FILE`]
   if (inline !== undefined && file !== undefined) {
@@ -271,11 +242,11 @@ function readSecret(variables: Variables, name: string, problems: string[]): str
   }
   if (file === undefined) {
     if (inline === '') problems.push(`${name} is empty: expected a secret`)
-    return inline === '' ? undefined : inline
+    return inline ? { from: 'variable', value: new Secret(inline) } : undefined
   }
   try {
     const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
-    if (value !== '') return value
+    if (value !== '') return { from: 'file', value: new Secret(value) }
     problems.push(`${name}_FILE names an empty file: expected a secret`)
   } catch {
     problems.push(`${name}_FILE names a file that cannot be read`)
@@ -375,8 +346,12 @@ function expectation(issue: z.core.$ZodIssue): string {
 const unit = (origin: string): string =>
   origin === 'string' ? 'characters' : origin === 'array' ? 'entries' : ''
 
-/** The environment of a child process: ours, with these names set. */
-export const childEnvironment = (set: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
-  ...process.env,
-  ...set,
-})
+/** The environment of a child process: ours without any credential, with these names set. */
+export function childEnvironment(set: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const ours: NodeJS.ProcessEnv = { ...process.env }
+  for (const name of CREDENTIAL_NAMES) {
+    delete ours[name]
+    delete ours[`${name}_FILE`]
+  }
+  return { ...ours, ...set }
+}

@@ -1,5 +1,6 @@
 /** The process: reads arguments and environment, hears signals, and is the only file that exits. */
 import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
 import { EXIT } from './cli/failure.ts'
 import type { Io } from './cli/io.ts'
 import { failureOf, runCli } from './cli/program.ts'
@@ -51,6 +52,42 @@ async function ask(question: string, signal: AbortSignal): Promise<string | unde
   }
 }
 
+/** What is typed is drawn nowhere and kept in no history. */
+async function askUnseen(question: string, signal: AbortSignal): Promise<string | undefined> {
+  process.stderr.write(question)
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const reader = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 })
+  const closed = new Promise<undefined>((resolve) => reader.once('close', () => resolve(undefined)))
+  // In raw mode the terminal turns no key press into a signal.
+  reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  try {
+    return await Promise.race([reader.question('', { signal }), closed])
+  } catch {
+    return undefined
+  } finally {
+    reader.close()
+    process.stderr.write('\n')
+  }
+}
+
+let lines: AsyncIterator<string> | undefined
+
+/** One reader for all of stdin: another one would miss what the first has taken in. */
+async function nextLine(): Promise<string | undefined> {
+  lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+  const { value, done } = await lines.next()
+  return done ? undefined : value
+}
+
+async function askSecret(
+  question: string,
+  from: 'terminal' | 'stdin',
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (process.stdin.isTTY && process.stderr.isTTY) return askUnseen(question, signal)
+  return from === 'stdin' && !process.stdin.isTTY ? nextLine() : undefined
+}
+
 function createIo(): Io {
   const { stdout, stderr } = process
   const environment = readEnvironment()
@@ -63,6 +100,7 @@ function createIo(): Io {
     rows: stdout.rows ?? 50,
     colour: stdout.isTTY === true && !environment.noColour,
     ask: (question) => ask(question, signal),
+    askSecret: (question, from) => askSecret(question, from, signal),
     environment,
     clock: systemClock(),
     signal,

@@ -16,7 +16,7 @@ const PRODUCT = ['runtime', 'agents', 'merchant', 'console', 'eval']
 const RANKS: readonly (readonly string[])[] = [
   ['core'],
   ['client'],
-  ['tokens', 'policy', 'rails'],
+  ['tokens', 'policy', 'rails', 'secrets'],
   ['audit'],
   ['ledger'],
   ['funnel', 'gateway'],

@@ -1,9 +1,9 @@
 /** The gateway’s interface as the command line calls it, with the operator token. */
 
 import type { z } from 'zod'
-import type { Secret } from '../config.ts'
 import { JsonError, parseJson } from '../core/json.ts'
 import { problemSchema } from '../core/wire.ts'
+import type { Secret } from '../secrets/secret.ts'
 import { type ExitName, Failure } from './failure.ts'
 
 const TIMEOUT_MS = 30_000

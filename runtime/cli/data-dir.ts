@@ -22,7 +22,6 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import type { GatewaySecrets } from '../compose.ts'
-import { Secret } from '../config.ts'
 import { identifierSchema } from '../core/ids.ts'
 import { parseJson } from '../core/json.ts'
 import {
@@ -36,6 +35,7 @@ import {
   thumbprint,
 } from '../core/keys.ts'
 import { type Seconds, secondsSchema } from '../core/time.ts'
+import { Secret } from '../secrets/secret.ts'
 import { Failure } from './failure.ts'
 
 export interface DataDir extends GatewaySecrets {
@@ -56,6 +56,8 @@ const FILES = {
   server: 'server.json',
   identity: 'gateway.json',
   config: 'headgate.json',
+  sealed: 'secrets.enc',
+  sealedLock: 'secrets.lock',
 } as const
 
 export const dataFile = (path: string, name: keyof typeof FILES): string => join(path, FILES[name])
@@ -290,7 +292,7 @@ function readSecretFile(file: string): string {
 }
 
 /** Undefined when there is no such file. Refuses one that its group or others may read. */
-function readPrivate(file: string): string | undefined {
+export function readPrivate(file: string): string | undefined {
   try {
     const text = readFileSync(file, 'utf8')
     if ((statSync(file).mode & 0o077) === 0) return text
@@ -327,7 +329,7 @@ function writeWhole(file: string, text: string): void {
   }
 }
 
-function makeFolder(path: string): void {
+export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 })
     const probe = join(path, `.writable.${randomBytes(6).toString('hex')}`)
@@ -348,7 +350,7 @@ function makePrivate(file: string): void {
 }
 
 /** Held by an open exclusive transaction: the operating system lets go of it when the process dies. */
-function takeLock(file: string): DatabaseSync {
+export function takeLock(file: string): DatabaseSync {
   makePrivate(file)
   const db = new DatabaseSync(file, { timeout: 0 })
   try {

@@ -17,6 +17,9 @@ export const EXIT = {
   unavailable: 12,
   internal: 13,
   // 14 is start.mjs: Node is too old.
+  passphrase: 15,
+  secretsFile: 16,
+  secretsNewer: 17,
   interrupted: 130,
 } as const
 

@@ -18,6 +18,11 @@ export interface Io {
   readonly colour: boolean
   /** Asks a person at the terminal; undefined when nobody can be asked. */
   ask(question: string): Promise<string | undefined>
+  /**
+   * Asks without echo; where there is no terminal, one line of stdin if that may be meant. Undefined when nobody can be
+   * asked, or nothing more comes.
+   */
+  askSecret(question: string, from: 'terminal' | 'stdin'): Promise<string | undefined>
   readonly environment: Environment
   readonly clock: Clock
   /** Aborted by Ctrl-C and by SIGTERM. */

@@ -6,6 +6,7 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../core/errors.ts'
+import { SealError, type SealProblem } from '../secrets/sealed.ts'
 import { auditCommand, receiptCommand } from './commands/audit.ts'
 import { backupCommand } from './commands/backup.ts'
 import { demoCommand } from './commands/demo.ts'
@@ -20,15 +21,17 @@ import {
   standingCommand,
   watchCommand,
 } from './commands/runs.ts'
+import { secretsCommand } from './commands/secrets.ts'
 import { loginCodeCommand, serveCommand, startCommand } from './commands/serve.ts'
 import { tokenCommand } from './commands/token.ts'
-import { EXIT, Failure } from './failure.ts'
+import { EXIT, type ExitName, Failure } from './failure.ts'
 import type { Io } from './io.ts'
 
 const EXIT_HELP = `
 Exit codes: 0 done, 1 the answer is no, 2 usage, 3 configuration, 4 data folder, 5 store of a newer version,
 6 data folder in use, 7 port taken, 8 no gateway answers, 9 not allowed, 10 not found, 11 refused, 12 unavailable,
-13 a fault of ours, 14 Node too old, 130 interrupted.
+13 a fault of ours, 14 Node too old, 15 passphrase, 16 file of secrets damaged, 17 file of secrets of another version,
+130 interrupted.
 `
 
 /** All commands, as data for `runCli` and for the tests that walk them. */
@@ -44,6 +47,7 @@ export function createProgram(io: Io): Command {
     serveCommand(io),
     backupCommand(io),
     keysCommand(io),
+    secretsCommand(io),
     mandateCommand(io),
     runCommand(io),
     watchCommand(io),
@@ -97,9 +101,16 @@ function report(error: unknown, io: Io): number {
   return EXIT[failure.exit]
 }
 
+const SEAL_EXITS: Readonly<Record<SealProblem, ExitName>> = {
+  passphrase: 'passphrase',
+  damaged: 'secretsFile',
+  newer: 'secretsNewer',
+}
+
 /** Every expected end as one sentence; what nobody expected is named, with nothing that it was given. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error
+  if (error instanceof SealError) return new Failure(SEAL_EXITS[error.problem], error.message)
   if (error instanceof ConfigError)
     return new Failure('config', error.problems.join('\nheadgate: '))
   if (error instanceof Fault) return faultFailure(error)
@@ -132,6 +143,7 @@ function faultFailure(fault: Fault): Failure {
     case 'rail_unconfigured':
     case 'merchant_unavailable':
     case 'model_failed':
+    case 'secret_withheld':
     case 'internal':
       return new Failure('unavailable', `${fault.message} [${fault.code}]`)
   }

@@ -5,10 +5,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { type ConfigFile, Secret } from '../config.ts'
+import type { ConfigFile } from '../config.ts'
 import { parseJson } from '../core/json.ts'
 import { type Currency, currencySchema } from '../core/money.ts'
 import { bookSchema } from '../rails/simulated/wire.ts'
+import { Secret } from '../secrets/secret.ts'
 import { type Child, startChild } from './child.ts'
 import { Failure } from './failure.ts'
 

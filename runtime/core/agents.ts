@@ -34,6 +34,12 @@ export interface Model {
   ask<T>(request: ModelRequest<T>): Promise<ModelAnswer<T>>
 }
 
+/** Knows the secrets of this process: a text that holds one goes to no model, and is taken from none. */
+export interface TextGuard {
+  /** Whether the text holds one, in whatever way it is written. */
+  holdsSecret(text: string): boolean
+}
+
 /** What one purchase is for. Limits are minor units of the run's currency. */
 export interface Need {
   /** What to search for, in words. */

@@ -20,6 +20,8 @@ export type FaultCode =
   | 'merchant_unavailable'
   | 'model_failed'
   | 'config_invalid'
+  /** Something that was about to leave, or to be kept, held a secret of ours: it was stopped. */
+  | 'secret_withheld'
   | 'internal'
 
 export interface CorruptRun {

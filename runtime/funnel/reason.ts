@@ -47,6 +47,7 @@ const WORDS: Readonly<Record<string, string>> = {
   model_calls: 'all model calls of this run are used up',
   model_tokens: 'all model tokens of this run are used up',
   model_failed: 'the model gave no usable answer',
+  secret_withheld: 'a text for a model, or from one, held a secret',
   merchant_unavailable: 'no merchant answered',
   unavailable: 'the gateway or its merchants did not answer',
   wall_time: 'the run took longer than it may',

@@ -18,6 +18,9 @@ import { askAgent, once, usageNote } from './steps.ts'
 
 const ROUNDS = 2
 
+/** A secret where a model would have read or written it: the log says so of every planner above. */
+const WITHHELD = 'secret_withheld'
+
 /** Walks one planner to its end and writes the result down; what it did not spend then goes home. */
 export const walkPlanner = (walk: Walk, node: NodeRecord, task: string): Promise<WalkResult> =>
   once(walk, {
@@ -26,8 +29,10 @@ export const walkPlanner = (walk: Walk, node: NodeRecord, task: string): Promise
     schema: resultSchema,
     work: async () => {
       const value = await bounded(walk, () => rounds(walk, node, task))
-      const isWorthSaying = value.unmet.length > 0 && value.ended === undefined
-      const data = { bought: value.bought, unmet: value.unmet.length }
+      const { bought, unmet, ended } = value
+      const isWithheld = [ended, ...unmet.map(({ code }) => code)].includes(WITHHELD)
+      const isWorthSaying = isWithheld || (unmet.length > 0 && ended === undefined)
+      const data = { bought, unmet: unmet.length, ...(isWithheld ? { code: WITHHELD } : {}) }
       return { value, ...(isWorthSaying ? { note: { type: 'unmet', data } } : {}) }
     },
   })

@@ -82,6 +82,7 @@ function retryAfterSeconds(code: FaultCode): number {
     case 'clock_untrusted':
     case 'rail_unconfigured':
     case 'config_invalid':
+    case 'secret_withheld':
     case 'store_newer':
     case 'ledger_corrupt':
       return 60

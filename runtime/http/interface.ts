@@ -32,7 +32,7 @@ type Given =
 
 export interface InterfaceOptions
   extends Pick<RouteDeps, Given>,
-    Pick<ServerOptions, 'consoleDir' | 'log'> {
+    Pick<ServerOptions, 'consoleDir' | 'log' | 'guard'> {
   readonly rail: Rail
   readonly engine: TokenEngine & Partial<Pick<TokenPool, 'stats'>>
   readonly operatorToken: string

@@ -9,6 +9,7 @@ import cookie from '@fastify/cookie'
 import helmet from '@fastify/helmet'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { z } from 'zod'
+import type { TextGuard } from '../core/agents.ts'
 import { Fault } from '../core/errors.ts'
 import { parseJson } from '../core/json.ts'
 import { LIMITS } from '../core/limits.ts'
@@ -40,6 +41,8 @@ export interface ServerOptions {
   /** Folder of the console’s static files. */
   readonly consoleDir: string
   readonly log: (entry: LogEntry) => void
+  /** An answer that holds a secret is not sent; absent: none is looked at. */
+  readonly guard?: TextGuard
   /** Told of every answer, by the pattern that matched. */
   readonly observe?: Metrics['observe']
   /**
@@ -96,6 +99,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     if (options.probesByAnyName() && isProbe(request.raw)) return
     checkHost(request.raw, options.hosts())
   })
+  app.addHook('onSend', async (_request, reply, payload) => withheld(reply, payload, options))
   app.addHook('onSend', async (_request, reply, payload) => {
     const leftMs = refusalMs - reply.elapsedTime
     if (reply.statusCode === 401 && leftMs > 0) await sleep(leftMs)
@@ -126,6 +130,19 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   await addShell(app, options.consoleDir)
   for (const route of options.routes) addRoute(app, route, options)
   return app
+}
+
+/** The last line: whatever made an answer that holds a secret, nobody gets it. */
+function withheld(reply: FastifyReply, payload: unknown, { guard, log }: ServerOptions): unknown {
+  if (typeof payload !== 'string' || !guard?.holdsSecret(payload)) return payload
+  log({
+    level: 'error',
+    code: 'secret_withheld',
+    message: 'an answer held a secret and was withheld',
+  })
+  const { status, type, body } = problemOf(undefined)
+  reply.code(status).type(type)
+  return JSON.stringify(body)
 }
 
 /**

@@ -9,9 +9,9 @@ import {
   parseConfig,
   readConfig,
   readEnvironment,
-  Secret,
 } from '../../runtime/config.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
+import { Secret } from '../../runtime/secrets/secret.ts'
 import { newKey, publicJwk } from '../http/gateway.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'config-'))
@@ -150,8 +150,8 @@ describe('secrets', () => {
   it('come by name or from a file, without its line end', () => {
     const inline = readEnvironment({ HEADGATE_RAIL_KEY: 'abc' })
     const fromFile = readEnvironment({ HEADGATE_RAIL_KEY_FILE: file })
-    expect(inline.secrets.railKey?.reveal()).toBe('abc')
-    expect(fromFile.secrets.railKey?.reveal()).toBe('s3cret')
+    expect(inline.credentials.HEADGATE_RAIL_KEY?.value.reveal()).toBe('abc')
+    expect(fromFile.credentials.HEADGATE_RAIL_KEY?.value.reveal()).toBe('s3cret')
   })
 
   it.each([

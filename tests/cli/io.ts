@@ -16,6 +16,8 @@ export interface RunOptions {
   readonly environment?: Partial<Environment>
   /** What a person at the terminal types; absent: there is no terminal. */
   readonly answer?: string
+  /** Lines of stdin, for what is asked without echo. */
+  readonly lines?: readonly string[]
   readonly colour?: boolean
   readonly clock?: Clock
 }
@@ -23,6 +25,7 @@ export interface RunOptions {
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   let out = ''
   let err = ''
+  const lines = [...(options.lines ?? [])]
   const code = await runCli(args, {
     out: (text) => {
       out += text
@@ -35,11 +38,12 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     rows: 50,
     colour: options.colour ?? false,
     ask: async () => options.answer,
+    askSecret: async (_question, from) => (from === 'terminal' ? undefined : lines.shift()),
     environment: {
       noColour: false,
       underNpm: false,
       onCloudRun: false,
-      secrets: {},
+      credentials: {},
       ...options.environment,
     },
     clock: options.clock ?? systemClock(),

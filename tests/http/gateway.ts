@@ -10,7 +10,7 @@ import {
   type Headgate,
   type Overrides,
 } from '../../runtime/compose.ts'
-import { type ConfigFile, parseConfig, Secret } from '../../runtime/config.ts'
+import { type ConfigFile, parseConfig } from '../../runtime/config.ts'
 import type { BlockClaims } from '../../runtime/core/block.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
 import {
@@ -27,6 +27,7 @@ import { minor } from '../../runtime/core/money.ts'
 import type { Rail } from '../../runtime/core/rail.ts'
 import { later, nowSeconds, seconds } from '../../runtime/core/time.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
+import { Secret } from '../../runtime/secrets/secret.ts'
 
 export const newKey = (): KeyObject => generateKeyPairSync('ed25519').privateKey
 

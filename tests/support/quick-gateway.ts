@@ -21,7 +21,7 @@ const { values } = parseArgs({
 const QUICK = { submitStartMs: 300, railMs: 1_500 }
 
 const data = openDataDir(values.data)
-const { railKey } = readEnvironment().secrets
+const railKey = readEnvironment().credentials.HEADGATE_RAIL_KEY?.value
 const clock = systemClock()
 const { id, key: privateKey } = data.root
 // One thread instead of two: a gateway that is killed every second spends its life starting.

@@ -84,7 +84,8 @@ async function rotate({ dir, wallMs }: FolderGatewayOptions, graceSeconds: numbe
     rows: 50,
     colour: false,
     ask: async () => undefined,
-    environment: { noColour: true, underNpm: false, onCloudRun: false, secrets: {} },
+    askSecret: async () => undefined,
+    environment: { noColour: true, underNpm: false, onCloudRun: false, credentials: {} },
     clock: steadyClock(wallMs),
     signal: new AbortController().signal,
   })

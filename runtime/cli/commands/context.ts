@@ -3,10 +3,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import { Command } from 'commander'
 import { z } from 'zod'
-import type { Secret } from '../../config.ts'
 import { parseJson } from '../../core/json.ts'
 import type { Ledger } from '../../core/ledger.ts'
 import { openSqliteLedger } from '../../ledger/sqlite.ts'
+import type { Secret } from '../../secrets/secret.ts'
+import { isReference } from '../../secrets/secret-manager.ts'
 import { type Api, createApi } from '../api.ts'
 import { type DataDir, dataFile, readIdentity, readOperatorToken } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
@@ -54,10 +55,14 @@ export const serverFileSchema = z.strictObject({
   pid: z.number().int(),
 })
 
+const NO_REFERENCE = 'HEADGATE_OPERATOR_TOKEN is a reference (sm://): expected the token itself'
+
 /** The gateway that the options name, and the operator’s own token, or the one of its data folder. */
 export function apiOf(io: Io, options: ServerOptions): Api {
   const data = dataPath(io, options.data)
-  const token: Secret = io.environment.secrets.operatorToken ?? readOperatorToken(data)
+  const own = io.environment.credentials.HEADGATE_OPERATOR_TOKEN?.value
+  if (own !== undefined && isReference(own.reveal())) throw new Failure('config', NO_REFERENCE)
+  const token: Secret = own ?? readOperatorToken(data)
   return createApi({ url: options.url ?? io.environment.url ?? localUrl(data), token })
 }
 

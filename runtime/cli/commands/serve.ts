@@ -9,10 +9,11 @@ import {
   ConfigError,
   parseConfig,
   readConfig,
-  type Secret,
 } from '../../config.ts'
 import type { LogEntry } from '../../http/server.ts'
 import { loginCodeAnswer } from '../../http/shapes.ts'
+import { guardedError } from '../../secrets/guarded.ts'
+import { type AtStart, credentialsAtStart, needsOfRail } from '../credentials.ts'
 import { dataFile, openDataDir, replaceFile, secretsOfBundle, writeIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
@@ -53,25 +54,28 @@ export function serveCommand(io: Io): Command {
 }
 
 async function serve(io: Io, options: ServeOptions): Promise<void> {
-  const { railKey, bundle } = io.environment.secrets
   const path = dataPath(io, options.data)
   const file = options.config ?? io.environment.configFile ?? dataFile(path, 'config')
   const config = withPort(readConfig(file), options.port ?? io.environment.port)
   assertStoreLasts(config, io.environment)
-  if (bundle !== undefined) {
+  const given = await credentialsAtStart(io, {
+    data: path,
+    needs: [needsOfRail(config.rail)],
+    log: (entry) => io.err(logLine(io, entry)),
+  })
+  const acceptRollback = options.acceptRollback === true
+  try {
+    if (given.bundle === undefined) {
+      const { guard, credentials } = given
+      const toServe = { path, config, acceptRollback, guard, credentials }
+      return await serveUntilStopped(io, toServe, options)
+    }
     if (options.data !== undefined) throw new Failure('usage', TWO_PLACES)
-    return serveWithoutFolder(io, { config, bundle, railKey }, options)
+    await serveWithoutFolder(io, { ...given, bundle: given.bundle, config }, options)
+  } catch (error) {
+    // What a part says as it fails to start is printed too.
+    throw guardedError(given.guard, error)
   }
-  await serveUntilStopped(
-    io,
-    {
-      path,
-      config,
-      acceptRollback: options.acceptRollback === true,
-      ...(railKey === undefined ? {} : { railKey }),
-    },
-    options,
-  )
 }
 
 const TWO_PLACES =
@@ -84,7 +88,7 @@ const TWO_PLACES =
  */
 async function serveWithoutFolder(
   io: Io,
-  { config, bundle, railKey }: { config: Config; bundle: Secret; railKey: Secret | undefined },
+  { config, bundle, guard, credentials }: Required<AtStart> & { config: Config },
   options: ServeOptions,
 ): Promise<void> {
   if (config.store.kind !== 'firestore') {
@@ -97,7 +101,8 @@ async function serveWithoutFolder(
     secrets: secretsOfBundle(bundle.reveal()),
     checkpoints: 'log',
     acceptRollback: options.acceptRollback === true,
-    ...(railKey === undefined ? {} : { railKey }),
+    guard,
+    credentials,
     log: (entry) => io.err(logLine(io, entry)),
   })
   try {
@@ -119,7 +124,10 @@ const withPort = (config: Config, port: string | undefined): Config =>
   port === undefined ? config : { ...config, listen: { ...config.listen, port: portOf(port) } }
 
 interface ToServe
-  extends Pick<ComposeOptions, 'config' | 'railKey' | 'demoMandate' | 'acceptRollback'> {
+  extends Pick<
+    ComposeOptions,
+    'config' | 'railKey' | 'guard' | 'credentials' | 'demoMandate' | 'acceptRollback'
+  > {
   readonly path: string
 }
 

@@ -1,0 +1,115 @@
+/** What a gateway is given of credentials at its start: by whom, for which host, and what is said about it. */
+import type { Config } from '../config.ts'
+import type { LogEntry } from '../http/server.ts'
+import type { CredentialName, Place } from '../secrets/catalogue.ts'
+import { createSecretGuard, type SecretGuard } from '../secrets/guard.ts'
+import {
+  type Credentials,
+  plainVariables,
+  resolveCredentials,
+  resolveOwn,
+  type Sources,
+} from '../secrets/resolve.ts'
+import type { Secret } from '../secrets/secret.ts'
+import { createSecretManager, type SecretManager } from '../secrets/secret-manager.ts'
+import type { Io } from './io.ts'
+import { askPassphrase, isSealedThere, openSealedFile } from './sealed-file.ts'
+
+/** Which credentials something needs, and for which one host and environment. */
+export interface Needs extends Place {
+  readonly names: readonly CredentialName[]
+  readonly optional?: readonly CredentialName[]
+}
+
+/** A stand-in on this machine is given nothing that is bound to a rail of its own. */
+const LOOPBACK: Place = { host: '127.0.0.1', environment: 'loopback' }
+
+/** What the configured rail needs. `live` stands in the configuration or is not asked for. */
+export function needsOfRail(rail: Config['rail']): Needs {
+  switch (rail.name) {
+    case 'simulated':
+      return { ...LOOPBACK, names: ['HEADGATE_RAIL_KEY'] }
+    case 'razorpay':
+      return {
+        ...(rail.url === undefined
+          ? { host: 'api.razorpay.com', environment: rail.mode }
+          : LOOPBACK),
+        names: ['RAZORPAY_KEY_ID', 'RAZORPAY_KEY_SECRET', 'RAZORPAY_WEBHOOK_SECRET'],
+        optional: ['RAZORPAY_WEBHOOK_SECRET_PREVIOUS'],
+      }
+    case 'paypal':
+      return {
+        ...(rail.url === undefined ? PAYPAL[rail.mode] : LOOPBACK),
+        names: ['PAYPAL_CLIENT_ID', 'PAYPAL_CLIENT_SECRET'],
+        optional: ['PAYPAL_WEBHOOK_ID', 'PAYPAL_INSTRUMENT'],
+      }
+  }
+}
+
+const PAYPAL = {
+  sandbox: { host: 'api-m.sandbox.paypal.com', environment: 'sandbox' },
+  live: { host: 'api-m.paypal.com', environment: 'live' },
+} as const
+
+export interface AtStart {
+  /** Knows every value that the environment gave, resolved or not, and every one that was resolved. */
+  readonly guard: SecretGuard
+  /** The gateway's own keys, where they come as one secret. */
+  readonly bundle?: Secret
+  readonly credentials: Credentials
+}
+
+export interface Start {
+  /** A folder that may hold a file of secrets; undefined where nothing is read from a disk. */
+  readonly data?: string | undefined
+  readonly needs: readonly Needs[]
+  readonly log: (entry: LogEntry) => void
+  readonly secretManager?: () => SecretManager
+}
+
+/** Reads everything once, before anything is served. Throws Failure, SealError, Fault `config_invalid`. */
+export async function credentialsAtStart(io: Io, start: Start): Promise<AtStart> {
+  const given = io.environment.credentials
+  const guard = createSecretGuard()
+  guard.watch(...Object.values(given).map(({ value }) => value))
+  for (const name of plainVariables(given)) start.log(weaker(name))
+  let manager: SecretManager | undefined
+  const secretManager = () => {
+    manager ??= (start.secretManager ?? createSecretManager)()
+    return manager
+  }
+  try {
+    const bundle = await resolveOwn('HEADGATE_SECRETS', { given, secretManager })
+    const folder = bundle === undefined ? start.data : undefined
+    const sources = { given, secretManager, ...(await sealedIn(io, folder, guard)) }
+    const credentials = await allOf(start.needs, sources)
+    guard.watch(...Object.values(credentials).map(({ secret }) => secret))
+    if (bundle !== undefined) guard.watch(bundle)
+    return { guard, credentials, ...(bundle === undefined ? {} : { bundle }) }
+  } finally {
+    await manager?.close()
+  }
+}
+
+async function allOf(needs: readonly Needs[], sources: Sources): Promise<Credentials> {
+  let all: Credentials = {}
+  for (const need of needs) all = { ...all, ...(await resolveCredentials({ ...need, sources })) }
+  return all
+}
+
+async function sealedIn(
+  io: Io,
+  data: string | undefined,
+  guard: SecretGuard,
+): Promise<Pick<Sources, 'sealed'>> {
+  if (data === undefined || !isSealedThere(data)) return {}
+  const passphrase = await askPassphrase(io, 'terminal')
+  guard.watch(passphrase)
+  return { sealed: await openSealedFile(data, passphrase) }
+}
+
+const weaker = (name: CredentialName): LogEntry => ({
+  level: 'warn',
+  code: 'secret_in_environment',
+  message: `${name} came as a plain variable, the weaker way: expected ${name}_FILE, the file of secrets, or sm://`,
+})
