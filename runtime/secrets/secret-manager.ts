@@ -50,7 +50,7 @@ export function createSecretManager(options: SecretManagerOptions = {}): SecretM
       return within(deadlineMs, async () => {
         const sm = await client()
         const name = `${secret}/versions/${version}`
-        const once = { timeout: deadlineMs, retry: null, maxRetries: 0 }
+        const once = { timeout: deadlineMs, retry: { retryCodes: [] } }
         const [answer] = await sm.accessSecretVersion({ name }, once)
         return readPayload(answer.payload ?? {})
       })
