@@ -46,7 +46,8 @@ import { STREAM_TIMINGS, type StreamTimings } from './http/stream.ts'
 import { openSqliteLedger } from './ledger/sqlite.ts'
 import { createScriptedMonitor } from './policy/monitors.ts'
 import { createPolicy } from './policy/policy.ts'
-import { createSimulatedRail } from './rails/simulated.ts'
+import type { Transport } from './rails/exchange.ts'
+import { openRail } from './rails/open.ts'
 import type { SecretGuard } from './secrets/guard.ts'
 import { createSecretGuard } from './secrets/guard.ts'
 import { guardedLedger, guardedLog, guardedRail } from './secrets/guarded.ts'
@@ -96,8 +97,8 @@ export interface ComposeOptions {
   readonly secrets: GatewaySecrets
   /** What the rail needs, resolved for its host and environment, unless `overrides.rail` is given. */
   readonly credentials?: Credentials
-  /** The simulated rail's, in the place of `credentials`. */
-  readonly railKey?: Secret
+  /** How the rail is reached, where its traffic is recorded or played again. */
+  readonly transport?: Transport
   /** Knows more secrets than those given here; made where it is absent. */
   readonly guard?: SecretGuard
   /** The file of the `sqlite` store; needed for that unless `overrides.ledger` is given. */
@@ -161,7 +162,7 @@ export async function compose(given: ComposeOptions): Promise<Headgate> {
     const engine =
       overrides.engine ?? (await createTokenEngine({ rootKeys: rootKeysOf(secrets), clock }))
     closing.push(() => engine.close())
-    const rail = guardedRail(guard, railOf(options))
+    const rail = guardedRail(guard, railOf(options, clock))
     const parts = { ledger, engine, clock, rail, merchants: merchantsOf(options) }
     const policy = overrides.policy ?? createPolicy(config.policy)
     const rootKeys = publishedRootKeys(rootKeysOf(secrets))
@@ -202,10 +203,10 @@ interface Parts {
 type Log = (entry: LogEntry) => void
 
 /** Everything that this gateway has and may never say: what it was given, and its own keys. */
-function guardOf({ secrets, railKey, credentials = {}, guard }: ComposeOptions): SecretGuard {
+function guardOf({ secrets, credentials = {}, guard }: ComposeOptions): SecretGuard {
   const all = guard ?? createSecretGuard()
   const resolved = Object.values(credentials).map(({ secret }) => secret)
-  all.watch(secrets.operatorToken, ...(railKey === undefined ? [] : [railKey]), ...resolved)
+  all.watch(secrets.operatorToken, ...resolved)
   all.watchBytes(secrets.runtimeSecret)
   for (const { key } of [secrets.root, secrets.signing]) {
     all.watchBytes(Buffer.from(key.export({ format: 'jwk' }).d ?? '', 'base64url'))
@@ -252,14 +253,21 @@ const rootKeysOf = ({ root, retiring = [] }: GatewaySecrets): RootKeys => {
   return { current: { id: root.id, privateKey: root.key }, others: retiring }
 }
 
-function railOf({ config, railKey, credentials, overrides }: ComposeOptions): Rail {
-  if (overrides?.rail !== undefined) return overrides.rail
-  if (config.rail.name !== 'simulated') throw missing('a rail of this name')
-  const key = railKey ?? credentials?.HEADGATE_RAIL_KEY?.secret
-  if (key === undefined)
-    throw missing('the rail’s key: set HEADGATE_RAIL_KEY or HEADGATE_RAIL_KEY_FILE')
-  return createSimulatedRail({ url: config.rail.url, apiKey: key.reveal() })
-}
+const railOf = (
+  { config, credentials, overrides, transport }: ComposeOptions,
+  clock: Clock,
+): Rail =>
+  overrides?.rail ??
+  openRail(config.rail, {
+    clock,
+    transport,
+    credential: (name) => revealed(credentials, name),
+  })
+
+const revealed = (credentials: Credentials = {}, name: string): string | undefined =>
+  Object.entries(credentials)
+    .find(([each]) => each === name)?.[1]
+    .secret.reveal()
 
 const merchantsOf = ({ config, overrides }: ComposeOptions): Merchants =>
   overrides?.merchants ?? createMerchants({ merchants: config.merchants })

@@ -9,6 +9,8 @@ import type { ConfigFile } from '../config.ts'
 import { parseJson } from '../core/json.ts'
 import { type Currency, currencySchema } from '../core/money.ts'
 import { bookSchema } from '../rails/simulated/wire.ts'
+import { CREDENTIAL_NAMES } from '../secrets/catalogue.ts'
+import type { Credentials } from '../secrets/resolve.ts'
 import { Secret } from '../secrets/secret.ts'
 import { type Child, startChild } from './child.ts'
 import { Failure } from './failure.ts'
@@ -39,7 +41,9 @@ export interface WorldRail {
   readonly url: string
   /** What the simulated rail asks for; a stand-in's own secret. */
   readonly key: Secret
-  /** Variables that a gateway over this rail needs. */
+  /** What a gateway in this process is given. */
+  readonly credentials: Credentials
+  /** The same for one in a process of its own. */
   readonly env: Readonly<Record<string, string>>
   readonly config: ConfigFile['rail']
   /** Of the `index`-th payee, from 0. */
@@ -75,6 +79,7 @@ async function startSimulated(dir: string): Promise<Child<WorldRail>> {
       name: 'simulated',
       url,
       key,
+      credentials: { HEADGATE_RAIL_KEY: { secret: key, from: 'file' } },
       env: { HEADGATE_RAIL_KEY_FILE: keyFile },
       config: { name: 'simulated', url },
       accountOf: (payee) => `account-of-${payee}`,
@@ -122,6 +127,13 @@ async function startStandIn(
       name,
       url,
       key: new Secret(env[SECRET_OF[name]] ?? ''),
+      credentials: Object.fromEntries(
+        CREDENTIAL_NAMES.flatMap((each) => {
+          const value = env[each]
+          const secret = value === undefined ? undefined : new Secret(value)
+          return secret === undefined ? [] : [[each, { secret, from: 'variable' }] as const]
+        }),
+      ),
       env,
       config: name === 'razorpay' ? { name, accountNumber, url } : { name, url },
       accountOf: (_payee, index) => accounts[index % accounts.length] ?? '',

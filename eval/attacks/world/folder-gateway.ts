@@ -8,7 +8,7 @@ import { type ComposeOptions, compose, type Headgate } from '../../../runtime/co
 import { steadyClock } from '../../../runtime/core/clock.ts'
 
 export interface FolderGatewayOptions
-  extends Required<Pick<ComposeOptions, 'config' | 'railKey' | 'overrides'>> {
+  extends Required<Pick<ComposeOptions, 'config' | 'credentials' | 'overrides'>> {
   readonly dir: string
   /** What the machine's clock says, in milliseconds. */
   readonly wallMs: () => number
@@ -50,7 +50,7 @@ export async function startFolderGateway(options: FolderGatewayOptions): Promise
 }
 
 async function start(
-  { dir, config, railKey, overrides, wallMs }: FolderGatewayOptions,
+  { dir, config, credentials, overrides, wallMs }: FolderGatewayOptions,
   log: string[],
 ) {
   const data = openDataDir(dir)
@@ -60,7 +60,7 @@ async function start(
       config,
       secrets: data,
       store: data.store,
-      railKey,
+      credentials,
       log: ({ code, message }) => void log.push(`${code} ${message}`),
       overrides: { ...overrides, clock: steadyClock(wallMs) },
     })

@@ -144,8 +144,8 @@ export async function startWorld(
   }
   const dir = mkdtempSync(join(outside.dir, `${name}-`))
   const config = parseConfig(JSON.stringify(configFile))
-  const railKey = outside.rail.key
-  const gateway = await startFolderGateway({ dir, config, railKey, overrides, wallMs: wall })
+  const { key: railKey, credentials } = outside.rail
+  const gateway = await startFolderGateway({ dir, config, credentials, overrides, wallMs: wall })
   const { operatorToken } = gateway.data
   return {
     name,

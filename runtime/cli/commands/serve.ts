@@ -126,7 +126,7 @@ const withPort = (config: Config, port: string | undefined): Config =>
 interface ToServe
   extends Pick<
     ComposeOptions,
-    'config' | 'railKey' | 'guard' | 'credentials' | 'demoMandate' | 'acceptRollback'
+    'config' | 'transport' | 'guard' | 'credentials' | 'demoMandate' | 'acceptRollback'
   > {
   readonly path: string
 }
@@ -217,8 +217,8 @@ async function start(io: Io, options: ServeOptions): Promise<void> {
     const mission = loadMission(DEFAULT_MISSION)
     const demoMandate = () => outside.sign(mission.mandate)
     const acceptRollback = options.acceptRollback === true
-    const railKey = outside.rail.key
-    await serveUntilStopped(io, { path, config, railKey, demoMandate, acceptRollback }, options)
+    const { credentials } = outside.rail
+    await serveUntilStopped(io, { path, config, credentials, demoMandate, acceptRollback }, options)
   } finally {
     await outside.close()
   }
