@@ -1,4 +1,4 @@
-import { railOf } from '../support/razorpay/rail.ts'
+import { impatientFor, railOf } from '../support/razorpay/rail.ts'
 import { startRazorpayStandIn } from '../support/razorpay-stand-in.ts'
 import { railContract, type ScriptedFault } from './contract.ts'
 
@@ -19,7 +19,10 @@ for (const [kind, index] of [
   railContract(`razorpay, payouts to ${kind}`, async (options) => {
     const standIn = await startRazorpayStandIn()
     return {
-      rail: railOf(standIn, options),
+      rail: railOf(standIn, {
+        timeoutMs: 10_000,
+        transport: impatientFor(({ method }) => options !== undefined && method === 'POST'),
+      }),
       account: standIn.accounts[index] ?? '',
       currency: 'INR',
       script: async (fault) => standIn.script({ on: 'payout.create', fault: FAULTS[fault] }),

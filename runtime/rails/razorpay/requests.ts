@@ -175,7 +175,9 @@ export async function request(
   if (said.kind === 'said') return judge(desk, said.value, order)
   if (said.kind !== 'refused') return said
   const found = await find(desk, kind, order.key)
-  if (found.kind === 'absent') return { kind: 'declined', reason: 'refused_by_rail' }
+  if (found.kind === 'absent' && said.status === 400) {
+    return { kind: 'declined', reason: 'refused_by_rail' }
+  }
   return found.kind === 'said' ? judge(desk, found.value, order) : unknown('key_in_use')
 }
 

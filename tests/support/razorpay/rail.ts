@@ -3,6 +3,7 @@ import { systemClock } from '../../../runtime/core/clock.ts'
 import { freshId, type PaymentId, railKeyOf } from '../../../runtime/core/ids.ts'
 import { minor } from '../../../runtime/core/money.ts'
 import type { Rail, RailKnown, RailLookup, RailOrder } from '../../../runtime/core/rail.ts'
+import { exchange, type Transport } from '../../../runtime/rails/exchange.ts'
 import { createRazorpayRail, type RazorpayRailOptions } from '../../../runtime/rails/razorpay.ts'
 import type { RazorpayStandIn } from '../razorpay-stand-in.ts'
 
@@ -42,3 +43,9 @@ export const knownOf = (order: RailOrder, outcome?: RailLookup): RailKnown => ({
     ? { reference: outcome.reference }
     : {}),
 })
+
+/** Waits long for every answer but for what a test keeps waiting on purpose, so that a busy machine is no fault. */
+export const impatientFor =
+  (is: (asked: Parameters<Transport>[0]) => boolean): Transport =>
+  (asked) =>
+    exchange(is(asked) ? { ...asked, timeoutMs: Math.min(asked.timeoutMs, 250) } : asked)
