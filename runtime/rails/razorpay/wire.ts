@@ -60,12 +60,14 @@ export const orderSchema = z.looseObject({
   currency: currencyCode,
   receipt: z.string().nullish(),
   status: state,
+  created_at: seconds,
 })
 
 export const paymentSchema = z.looseObject({
   id: z.string().regex(IDS.payment),
   entity: z.literal('payment'),
-  amount: positiveMinorSchema,
+  /** 0 where a payer only registers a means of payment. */
+  amount: minorSchema,
   currency: currencyCode,
   status: state,
   order_id: z.string().regex(IDS.order).nullish(),
