@@ -6,14 +6,19 @@
  */
 import { Fault } from '../core/errors.ts'
 import { LIMITS } from '../core/limits.ts'
-import type { Rail, RailOutcome } from '../core/rail.ts'
+import type { Rail, RailKnown, RailLookup, RailOutcome } from '../core/rail.ts'
 import type { Clock } from '../core/time.ts'
 import { exchange, type Transport } from './exchange.ts'
 import { accountOf, inexpressible, isKey } from './paypal/accounts.ts'
 import { notSent, unknown } from './paypal/answers.ts'
+import { createAuthorisations } from './paypal/authorisations.ts'
 import { createClient, type PaypalClient } from './paypal/client.ts'
+import { createEvents } from './paypal/events.ts'
+import { cancelMerchant, completeMerchant, lookUpMerchant, payMerchant } from './paypal/orders.ts'
 import { cancelPayout, lookUpPayout, payOut } from './paypal/payouts.ts'
+import { lookUpRefund, refundCapture } from './paypal/refunds.ts'
 import { createStatement, LAG_SECONDS } from './paypal/search.ts'
+import { createVault, type PaypalVault } from './paypal/vault.ts'
 
 export interface PaypalRailOptions {
   readonly mode: 'sandbox' | 'live'
@@ -38,12 +43,15 @@ const HOSTS = {
 
 /** The `Rail` over PayPal. Throws Fault `rail_unconfigured` for credentials or an address that cannot be. */
 export function createPaypalRail(options: PaypalRailOptions): Rail {
-  const { clock, timeoutMs = LIMITS.railMs, transport = exchange } = options
-  const base = baseOf(options)
-  expectCredentials(options)
-  const { clientId, clientSecret } = options
-  const client = createClient({ base, clientId, clientSecret, clock, timeoutMs, transport })
+  const { clock, webhookId, instrument } = options
+  const { base, client } = connect(options)
   const payouts = { client, clock }
+  const orders = { client, clock, base, instrument }
+  /** By a payout or by an order, as the account says. */
+  const by = <T>(account: string, payout: () => Promise<T>, merchant: () => Promise<T>) =>
+    accountOf(account)?.kind === 'merchant' ? merchant() : payout()
+  const refused = ({ order }: RailKnown) =>
+    isKey(order.key) && accountOf(order.account) ? undefined : unknown('key_not_expressible')
 
   return {
     name: 'paypal',
@@ -61,26 +69,67 @@ export function createPaypalRail(options: PaypalRailOptions): Rail {
     pay: (order) =>
       safely(async () => {
         if (!isKey(order.key) || inexpressible(order)) return notSent('order_not_expressible')
-        return payOut(payouts, order)
+        const { account } = order
+        return by<RailOutcome>(
+          account,
+          () => payOut(payouts, order),
+          () => payMerchant(orders, order),
+        )
       }),
 
     lookup: (key, known) =>
-      safely(async () => {
+      safely<RailLookup>(async () => {
         if (!isKey(key)) return unknown('key_not_expressible')
         if (known === undefined || known.order.key !== key) return unknown('order_needed')
-        return lookUpPayout(payouts, known)
+        const { account } = known.order
+        return by(
+          account,
+          () => lookUpPayout(payouts, known),
+          () => lookUpMerchant(orders, known),
+        )
+      }),
+
+    complete: (known) =>
+      safely<RailOutcome>(async () => {
+        const { account } = known.order
+        // A payout waits for nobody's agreement.
+        const stands = () => Promise.resolve(unknown('nothing_to_complete'))
+        return (
+          refused(known) ?? by<RailOutcome>(account, stands, () => completeMerchant(orders, known))
+        )
       }),
 
     cancel: (known) =>
-      safely(async () => {
-        const { key, account } = known.order
-        if (!isKey(key) || accountOf(account) === undefined) return unknown('key_not_expressible')
-        return cancelPayout(payouts, known)
+      safely<RailOutcome>(async () => {
+        const { account } = known.order
+        const payout = () => cancelPayout(payouts, known)
+        return refused(known) ?? by(account, payout, () => cancelMerchant(orders, known))
       }),
 
+    refund: (asked) => safely(() => refundCapture(client, asked)),
+    lookupRefund: (asked) => safely(() => lookUpRefund(client, asked)),
+
+    ...(instrument === undefined ? {} : { authorisations: createAuthorisations(orders, safely) }),
+    events: createEvents({ client, clock, base, webhookId }),
     statement: createStatement(client),
 
     ready: () => ready(client),
+  }
+}
+
+/** Saves and forgets instruments of payers'. Throws as `createPaypalRail` does. */
+export function createPaypalVault(options: PaypalRailOptions): PaypalVault {
+  const { client, base } = connect(options)
+  return createVault(client, base)
+}
+
+function connect(options: PaypalRailOptions): { base: URL; client: PaypalClient } {
+  const { clock, timeoutMs = LIMITS.railMs, transport = exchange, clientId, clientSecret } = options
+  const base = baseOf(options)
+  expectCredentials(options)
+  return {
+    base,
+    client: createClient({ base, clientId, clientSecret, clock, timeoutMs, transport }),
   }
 }
 

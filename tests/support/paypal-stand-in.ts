@@ -5,11 +5,16 @@
  */
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { Checkout } from './paypal/checkout.ts'
 import { freshClient, SCOPES, Tokens } from './paypal/oauth.ts'
+import { orderRoutes } from './paypal/orders.ts'
+import { paymentRoutes } from './paypal/payments.ts'
 import { Payouts } from './paypal/payouts.ts'
 import type { Reply } from './paypal/refusals.ts'
 import { reportingRoutes } from './paypal/reporting.ts'
 import { listen } from './paypal/server.ts'
+import { Vault } from './paypal/vault.ts'
+import { type Signed, Webhooks } from './paypal/webhooks.ts'
 import { at, type Rule, type StandInFault, World } from './paypal/world.ts'
 
 export type { StandInFault } from './paypal/world.ts'
@@ -24,12 +29,22 @@ export interface PaypalStandIn {
   readonly url: string
   readonly env: Readonly<Record<string, string>>
   readonly accounts: readonly string[]
+  /** A payment token in its vault, as if a payer had agreed to it. */
+  readonly instrument: string
   close(): Promise<void>
   /** Its clock, which `advance` moves. */
   nowMs(): number
+  /** Moves its clock; what is due happens, and what a script kept pending goes on. */
   advance(seconds: number): void
   script(rule: Rule): void
+  /** What moved out less what came back, in minor units (ISO 4217), and how many payments and refunds were taken. */
   book(): Book
+  /** Signed messages that it would deliver, oldest first, taken off the queue. */
+  messages(): Signed[]
+  /** Signs what it never would have sent. */
+  sign(body: string): Signed
+  /** What a payer does: an order's or a setup token's id. */
+  approve(reference: string): void
   stray(of: { direction: 'out' | 'in'; amount: number; currency: string }): string
   comeBack(key: string): void
   /** Tokens asked for until now. */
@@ -42,39 +57,84 @@ export interface StandInOptions {
   readonly port?: number
   readonly scopes?: readonly string[]
   readonly tokenLifeSeconds?: number
+  /** A webhook address to which messages are posted by itself, each until it is taken. */
+  readonly deliverTo?: string
 }
 
 export async function startPaypalStandIn(options: StandInOptions = {}): Promise<PaypalStandIn> {
-  const { port = 0, scopes = SCOPES, tokenLifeSeconds = 32_400 } = options
+  const { port = 0, scopes = SCOPES, tokenLifeSeconds = 32_400, deliverTo } = options
   const world = new World()
   const client = freshClient()
   const tokens = new Tokens(world, client, scopes, tokenLifeSeconds)
-  const payouts = new Payouts(world)
-  const routes = [...payouts.routes(), ...reportingRoutes(world)]
-  const act = actionsOf(world, payouts)
-  const server = await listen({ world, tokens, routes, control: controlOf(act) }, port)
+  const vault = new Vault(world)
+  const parts: Parts = {
+    world,
+    vault,
+    payouts: new Payouts(world),
+    checkout: new Checkout(world, vault.knows),
+    webhooks: new Webhooks(world),
+  }
+  const act = actionsOf(parts)
+  const server = await listen(
+    { world, tokens, routes: routesOf(parts), control: controlOf(act) },
+    port,
+  )
+  const stop = deliverTo === undefined ? () => undefined : deliver(act, deliverTo)
   return {
     ...act,
     url: world.url,
-    env: { PAYPAL_CLIENT_ID: client.id, PAYPAL_CLIENT_SECRET: client.secret },
-    accounts: ['desks@example.com', 'chairs@example.com', 'id:STANDNPAYEE23'],
+    env: {
+      PAYPAL_CLIENT_ID: client.id,
+      PAYPAL_CLIENT_SECRET: client.secret,
+      PAYPAL_WEBHOOK_ID: parts.webhooks.id,
+    },
+    accounts: [
+      'desks@example.com',
+      'chairs@example.com',
+      'id:STANDNPAYEE23',
+      'merchant:DESKSHPQ23456',
+    ],
+    instrument: vault.saved(),
     nowMs: () => world.nowMs(),
     tokenRequests: () => tokens.count,
     revokeTokens: () => tokens.revoke(),
-    close: () =>
-      new Promise((resolve) => {
+    close: () => {
+      stop()
+      return new Promise((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
-      }),
+      })
+    },
   }
 }
 
-type Actions = Pick<PaypalStandIn, 'advance' | 'script' | 'book' | 'stray' | 'comeBack'>
+interface Parts {
+  readonly world: World
+  readonly vault: Vault
+  readonly payouts: Payouts
+  readonly checkout: Checkout
+  readonly webhooks: Webhooks
+}
 
-const actionsOf = (world: World, payouts: Payouts): Actions => ({
+const routesOf = ({ world, vault, payouts, checkout, webhooks }: Parts) => [
+  ...payouts.routes(),
+  ...orderRoutes(checkout),
+  ...paymentRoutes(checkout),
+  ...vault.routes(),
+  ...webhooks.routes(),
+  ...reportingRoutes(world),
+]
+
+type Actions = Pick<
+  PaypalStandIn,
+  'advance' | 'script' | 'book' | 'messages' | 'sign' | 'approve' | 'stray' | 'comeBack'
+>
+
+const actionsOf = ({ world, vault, payouts, checkout, webhooks }: Parts): Actions => ({
   advance: (seconds) => {
     world.look()
     payouts.release()
+    checkout.release()
     world.advance(seconds)
   },
   script: ({ on, fault, times = 1 }) => {
@@ -84,6 +144,15 @@ const actionsOf = (world: World, payouts: Payouts): Actions => ({
     world.look()
     return { totals: world.totals(), payments: world.payments, refunds: world.refunds }
   },
+  messages: () => {
+    world.look()
+    return webhooks.take()
+  },
+  sign: (body) => webhooks.sign(body),
+  approve: (reference) => {
+    if (checkout.approve(reference) || vault.approve(reference)) return
+    throw new Error('expected the id of an order or a setup token that waits for its payer')
+  },
   stray: ({ direction, amount, currency }) => {
     const id = world.id(17)
     const minor = direction === 'out' ? -amount : amount
@@ -92,9 +161,27 @@ const actionsOf = (world: World, payouts: Payouts): Actions => ({
   },
   comeBack: (key) => {
     world.look()
-    if (!payouts.comeBack(key)) throw new Error('expected the key of a payout that succeeded')
+    if (payouts.comeBack(key) || checkout.comeBack(key)) return
+    throw new Error('expected the key of a payment that succeeded')
   },
 })
+
+/** Posts what is queued, again and again until it is taken, as PayPal does for three days. */
+function deliver(act: Actions, address: string): () => void {
+  let waiting: Signed[] = []
+  const timer = setInterval(async () => {
+    waiting.push(...act.messages())
+    const now = waiting
+    waiting = []
+    for (const message of now) {
+      const { headers, body } = message
+      const answer = await fetch(address, { method: 'POST', headers, body }).catch(() => undefined)
+      if (answer?.ok !== true) waiting.push(message)
+    }
+  }, 250)
+  timer.unref()
+  return () => clearInterval(timer)
+}
 
 const FAULTS: readonly StandInFault[] = [
   'decline',
@@ -116,6 +203,7 @@ const FAULTS: readonly StandInFault[] = [
 function controlOf(act: Actions) {
   return (method: string, path: string, json: unknown): Reply | undefined => {
     if (method === 'GET' && path === 'book') return { status: 200, json: act.book() }
+    if (method === 'GET' && path === 'messages') return { status: 200, json: act.messages() }
     if (method !== 'POST') return undefined
     if (path === 'advance') {
       act.advance(Number(at(json, 'seconds')))
@@ -133,6 +221,10 @@ function controlOf(act: Actions) {
       const id = act.stray({ direction, amount, currency: String(at(json, 'currency')) })
       return { status: 200, json: { id } }
     }
+    if (path === 'approve') {
+      act.approve(String(at(json, 'reference')))
+      return { status: 204 }
+    }
     if (path === 'come-back') {
       act.comeBack(String(at(json, 'key')))
       return { status: 204 }
@@ -142,8 +234,16 @@ function controlOf(act: Actions) {
 }
 
 if (pathToFileURL(process.argv[1] ?? '').href === import.meta.url) {
-  const { values } = parseArgs({ options: { port: { type: 'string', default: '0' } } })
-  const { url, env, accounts, close } = await startPaypalStandIn({ port: Number(values.port) })
-  process.stdout.write(`${JSON.stringify({ url, pid: process.pid, env, accounts })}\n`)
-  process.once('SIGTERM', () => void close())
+  const { values } = parseArgs({
+    options: { port: { type: 'string', default: '0' }, 'deliver-to': { type: 'string' } },
+  })
+  const deliverTo = values['deliver-to']
+  const { url, env, accounts, instrument, close } = await startPaypalStandIn({
+    port: Number(values.port),
+    ...(deliverTo === undefined ? {} : { deliverTo }),
+  })
+  process.stdout.write(`${JSON.stringify({ url, pid: process.pid, env, accounts, instrument })}\n`)
+  process.once('SIGTERM', () => {
+    close().finally(() => process.exit(0))
+  })
 }

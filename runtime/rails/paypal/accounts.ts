@@ -8,7 +8,8 @@ export type PaypalAccount =
 
 const EMAIL = /^[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,4}$/
 const PAYPAL_ID = /^id:([A-Z0-9]{13})$/
-const MERCHANT = /^merchant:([A-Z0-9]{13})$/
+/** PayPal leaves out what is misread: 0, 1, I and O. */
+const MERCHANT = /^merchant:([2-9A-HJ-NP-Z]{13})$/
 
 /** An e-mail address, `id:` or `merchant:` with PayPal's 13 characters; undefined for everything else. */
 export function accountOf(text: string): PaypalAccount | undefined {

@@ -47,6 +47,168 @@ export const cancelItemRequest = (id: string): PaypalRequest => ({
   path: `/v1/payments/payouts-item/${id}/cancel`,
 })
 
+/**
+ * An order with one purchase unit, whose payee is pinned and whose two free fields carry our key. It names no instrument,
+ * so that making it moves nothing: what does is a step of its own, made once the order's id is known.
+ */
+export function orderRequest(
+  intent: 'CAPTURE' | 'AUTHORIZE',
+  of: {
+    readonly key: string
+    readonly merchant: string
+    readonly currency: string
+    readonly value: string
+    readonly note: string
+  },
+): PaypalRequest {
+  const description = noteOf(of.note, 127)
+  const body = JSON.stringify({
+    intent,
+    purchase_units: [
+      {
+        amount: { currency_code: of.currency, value: of.value },
+        payee: { merchant_id: of.merchant },
+        custom_id: of.key,
+        invoice_id: of.key,
+        ...(description === '' ? {} : { description }),
+      },
+    ],
+  })
+  return { method: 'POST', path: '/v2/checkout/orders', body, requestId: of.key, whole: true }
+}
+
+export const getOrderRequest = (id: string): PaypalRequest => ({
+  method: 'GET',
+  path: `/v2/checkout/orders/${id}`,
+})
+
+/** Without an instrument: what the payer has agreed to. */
+export const takeOrderRequest = (
+  step: 'capture' | 'authorize',
+  of: { readonly id: string; readonly key: string; readonly instrument?: string | undefined },
+): PaypalRequest => ({
+  method: 'POST',
+  path: `/v2/checkout/orders/${of.id}/${step}`,
+  body:
+    of.instrument === undefined
+      ? '{}'
+      : JSON.stringify({ payment_source: { paypal: { vault_id: of.instrument } } }),
+  requestId: `${of.key}-${step === 'capture' ? 'cap' : 'auth'}`,
+  whole: true,
+})
+
+export const getAuthorizationRequest = (id: string): PaypalRequest => ({
+  method: 'GET',
+  path: `/v2/payments/authorizations/${id}`,
+})
+
+/** Always a part and never the last one, unless it is all: what is left is given back by a void. */
+export function drawRequest(
+  authorization: string,
+  of: {
+    readonly key: string
+    readonly currency: string
+    readonly value: string
+    readonly note: string
+  },
+): PaypalRequest {
+  const note = noteOf(of.note, 255)
+  const body = JSON.stringify({
+    amount: { currency_code: of.currency, value: of.value },
+    invoice_id: of.key,
+    final_capture: false,
+    ...(note === '' ? {} : { note_to_payer: note }),
+  })
+  const path = `/v2/payments/authorizations/${authorization}/capture`
+  return { method: 'POST', path, body, requestId: `${of.key}-cap`, whole: true }
+}
+
+/** Has no request id at PayPal; a second one is refused in words that say so. */
+export const voidRequest = (authorization: string): PaypalRequest => ({
+  method: 'POST',
+  path: `/v2/payments/authorizations/${authorization}/void`,
+  whole: true,
+})
+
+export const getCaptureRequest = (id: string): PaypalRequest => ({
+  method: 'GET',
+  path: `/v2/payments/captures/${id}`,
+})
+
+/** The amount always: without one PayPal gives everything back. */
+export function refundRequest(
+  capture: string,
+  of: { readonly key: string; readonly currency: string; readonly value: string },
+): PaypalRequest {
+  const body = JSON.stringify({
+    amount: { currency_code: of.currency, value: of.value },
+    invoice_id: of.key,
+    custom_id: of.key,
+  })
+  const path = `/v2/payments/captures/${capture}/refund`
+  return { method: 'POST', path, body, requestId: of.key, whole: true }
+}
+
+export const getRefundRequest = (id: string): PaypalRequest => ({
+  method: 'GET',
+  path: `/v2/payments/refunds/${id}`,
+})
+
+/** `event` is the message's own text, put in as it came: its signature is over its bytes. */
+export function verifyRequest(
+  webhookId: string,
+  of: {
+    readonly algorithm: string
+    readonly certUrl: string
+    readonly id: string
+    readonly signature: string
+    readonly time: string
+  },
+  event: string,
+): PaypalRequest {
+  const head = JSON.stringify({
+    auth_algo: of.algorithm,
+    cert_url: of.certUrl,
+    transmission_id: of.id,
+    transmission_sig: of.signature,
+    transmission_time: of.time,
+    webhook_id: webhookId,
+  })
+  const body = `${head.slice(0, -1)},"webhook_event":${event}}`
+  return { method: 'POST', path: '/v1/notifications/verify-webhook-signature', body }
+}
+
+export function setupTokenRequest(of: {
+  readonly key: string
+  readonly returnUrl: string
+  readonly cancelUrl: string
+}): PaypalRequest {
+  const body = JSON.stringify({
+    payment_source: {
+      paypal: {
+        usage_type: 'MERCHANT',
+        experience_context: { return_url: of.returnUrl, cancel_url: of.cancelUrl },
+      },
+    },
+  })
+  return { method: 'POST', path: '/v3/vault/setup-tokens', body, requestId: of.key }
+}
+
+export const paymentTokenRequest = (of: {
+  readonly key: string
+  readonly setupToken: string
+}): PaypalRequest => ({
+  method: 'POST',
+  path: '/v3/vault/payment-tokens',
+  body: JSON.stringify({ payment_source: { token: { id: of.setupToken, type: 'SETUP_TOKEN' } } }),
+  requestId: of.key,
+})
+
+export const deletePaymentTokenRequest = (id: string): PaypalRequest => ({
+  method: 'DELETE',
+  path: `/v3/vault/payment-tokens/${id}`,
+})
+
 /** Times as `2026-01-31T00:00:00Z`, 31 days apart at most. */
 export function searchRequest(of: {
   readonly from: string

@@ -1,5 +1,5 @@
 /** How a request reaches what answers it. */
-import type { Refusal, Reply } from './refusals.ts'
+import type { Reply } from './refusals.ts'
 import type { StandInFault } from './world.ts'
 
 export interface Ask {
@@ -54,7 +54,6 @@ interface Kept {
  */
 export class RequestIds {
   readonly #kept = new Map<string, Kept>()
-  readonly #busy = new Set<string>()
 
   earlier(name: string, nowMs: number, lifeMs: number): Reply | undefined {
     const kept = this.#kept.get(name)
@@ -64,14 +63,5 @@ export class RequestIds {
 
   keep(name: string, atMs: number, again: () => unknown): void {
     this.#kept.set(name, { atMs, again })
-  }
-
-  isBusy = (name: string): boolean => this.#busy.has(name)
-
-  /** From when a request hangs until it is let go. */
-  busy(name: string, refuse: () => Refusal): () => void {
-    if (this.#busy.has(name)) throw refuse()
-    this.#busy.add(name)
-    return () => this.#busy.delete(name)
   }
 }

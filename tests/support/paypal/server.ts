@@ -37,7 +37,7 @@ async function answer(wiring: Wiring, request: IncomingMessage, response: Server
   wiring.world.look()
   const json = parsed(text)
   const control = url.pathname.startsWith('/_control/')
-    ? (wiring.control(method, url.pathname.slice('/_control/'.length), json) ?? { status: 404 })
+    ? controlled(wiring, method, url.pathname.slice('/_control/'.length), json)
     : undefined
   if (control) return send(response, control)
   const headers = Object.fromEntries(
@@ -61,6 +61,15 @@ async function answer(wiring: Wiring, request: IncomingMessage, response: Server
   const met = meet(fault, ask, act)
   if (met === 'reset') request.socket.resetAndDestroy()
   else if (met !== 'hang') send(response, met)
+}
+
+/** What it is told to do and cannot is 404: nothing of the kind is there. */
+function controlled(wiring: Wiring, method: string, path: string, json: unknown): Reply {
+  try {
+    return wiring.control(method, path, json) ?? { status: 404 }
+  } catch {
+    return { status: 404 }
+  }
 }
 
 function meet(
