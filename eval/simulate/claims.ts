@@ -43,6 +43,8 @@ export class Claims {
   /** `payment code` of every refusal that was recorded. */
   readonly refused = new Set<string>()
   readonly submitted = new Set<PaymentId>()
+  /** What may be taken of what payers agreed to. */
+  readonly completing = new Set<PaymentId>()
   #gateway: StandingState = 'live'
   readonly #rail: RailWord
   readonly #fail: (why: string) => void
@@ -120,6 +122,13 @@ export class Claims {
       case 'haltRun':
         this.#fail('a run was halted, and nobody edits accounts here')
         return
+      case 'complete': {
+        const { id, node, awaits } = done.result.payment
+        const isLive = this.#isLive(this.reference.place(node))
+        this.#must(isLive, 'what a payer agreed to is taken after its path was stopped')
+        if (awaits === 'capture') this.completing.add(id)
+        return
+      }
       case 'leaseRun':
       case 'saveStep':
       case 'finishRun':

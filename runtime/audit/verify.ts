@@ -602,6 +602,15 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     const isRoot = stream.first.data.parent === undefined
     if (isRoot && !stream.ended) fail(event, 'erased before its run had ended')
   },
+  rail_word(stream, event) {
+    payment(stream, event, 'unknown', 'settled')
+  },
+  completing(stream, event) {
+    live(stream, event)
+    stream.judge(event)
+    if (event.at >= whole(stream.first, 'expires')) fail(event, 'taken after its time')
+    payment(stream, event, 'unknown')
+  },
   frozen: standing('frozen', 'live'),
   resumed: standing('live', 'frozen'),
   revoked: standing('revoked', 'live', 'frozen'),
@@ -615,7 +624,7 @@ const QUIET = words(
 
 /** What may follow `ended` with money in it: what comes back late, and its way up to the nearest open ancestor. */
 const LATE = words(
-  'reversed regained returned credited refund_asked refunded refund_failed refund_unknown',
+  'reversed regained returned credited refund_asked refunded refund_failed refund_unknown rail_word',
 )
 
 /** The types of the gateway's own stream; a run's ones are looked up when everything is read. */

@@ -20,6 +20,7 @@ const STATES: Readonly<Record<string, readonly [string, Tone]>> = {
   submitted: ['◐', 'good'],
   held: ['◆', 'held'],
   unknown: ['?', 'held'],
+  awaiting_payer: ['◆', 'held'],
   refused: ['✗', 'refused'],
   revoked: ['✗', 'refused'],
   frozen: ['❄', 'frozen'],

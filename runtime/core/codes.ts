@@ -175,6 +175,11 @@ export const CODES = {
     advice: 'wait_for_person',
     message: 'the monitor gave no usable answer, so a person must decide',
   },
+  not_expressible: {
+    check: 'quote',
+    advice: 'stop',
+    message: 'the rail cannot express this amount or currency',
+  },
 } as const satisfies Record<string, CodeSpec>
 
 export type DenialCode = keyof typeof CODES
@@ -216,7 +221,7 @@ export const CHECKS: readonly CheckSpec[] = [
     n: 6,
     name: 'quote',
     refusesWhen:
-      'merchant unknown, signature bad, expired, already paid, or anything in it differs from the leaf',
+      'merchant unknown, signature bad, expired, already paid, anything in it differs from the leaf, or the rail cannot express it',
   },
   { n: 7, name: 'policy', refusesWhen: 'an operator rule forbids, or asks for a person' },
   { n: 8, name: 'funds', refusesWhen: 'the ledger refuses the reservation' },

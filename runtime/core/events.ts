@@ -26,7 +26,7 @@ import {
 } from './ids.ts'
 import { canonicalJson, parseJson } from './json.ts'
 import { currencySchema, type Minor, minorSchema, positiveMinorSchema } from './money.ts'
-import { type Account, RUN_STATES, type StreamId } from './records.ts'
+import { type Account, AWAITS, RUN_STATES, type StreamId } from './records.ts'
 import { type Seconds, secondsSchema } from './time.ts'
 
 /** `prev` of the first event of the gateway's stream. */
@@ -50,6 +50,9 @@ const head = { seq: count.min(1), hash: digestSchema }
 
 /** Nine statuses in the order of the checks. */
 const checks = z.array(z.enum(CHECK_STATUSES)).max(CHECK_NAMES.length)
+
+/** The rail's own word for where something stands. */
+const railStatus = z.string().regex(/^[A-Z_]{1,40}$/)
 
 /** Versions as read in the same transaction: the gateway's first, then the path's, root first, the node's last. */
 const standings = z.array(count).min(2)
@@ -129,6 +132,7 @@ export const EVENT_DATA = {
     amount: positiveMinorSchema,
     reference: word,
     receipt: receiptIdSchema,
+    status: railStatus.optional(),
     /** Of the resolution by two operators that this carries out; absent: it is the rail's own word. */
     evidence: digestSchema.optional(),
   }),
@@ -136,6 +140,7 @@ export const EVENT_DATA = {
     payment: paymentIdSchema,
     amount: positiveMinorSchema,
     reason: word,
+    status: railStatus.optional(),
     evidence: digestSchema.optional(),
   }),
   /** One operator's word on an unknown payment; `evidence` is a salted digest of the reference that was given. */
@@ -219,6 +224,16 @@ export const EVENT_DATA = {
   unmet: noted,
   delivered: noted,
   operator: noted,
+  /** What the rail says of a payment that it has: no money moves by it. `approve` is a salted digest of where the payer agrees. */
+  rail_word: z.strictObject({
+    payment: paymentIdSchema,
+    status: railStatus.optional(),
+    awaits: z.enum(AWAITS).optional(),
+    reference: word.optional(),
+    approve: digestSchema.optional(),
+  }),
+  /** What the payer agreed to may be taken from here on: everything above the payment was live. */
+  completing: z.strictObject({ payment: paymentIdSchema, standings }),
 } as const
 
 export type EventType = keyof typeof EVENT_DATA

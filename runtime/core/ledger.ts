@@ -16,6 +16,7 @@ import type {
   HoldRecord,
   NodeRecord,
   PaymentRecord,
+  RailSaid,
   RunRecord,
   RunState,
   Standing,
@@ -119,6 +120,7 @@ export interface Settle {
   readonly payment: PaymentId
   readonly amount: Minor
   readonly railReference: string
+  readonly railStatus?: string
   readonly now: Seconds
 }
 
@@ -127,12 +129,21 @@ export interface Release {
   /** From `reserved`: it was never submitted. From `submitted` or `unknown`: the rail's own word. */
   readonly from: 'reserved' | 'submitted'
   readonly reason: string
+  readonly railStatus?: string
   readonly now: Seconds
 }
 
 export interface MarkUnknown {
   readonly payment: PaymentId
   readonly reason: string
+  /** What the rail said, if it said anything; the same again appends nothing. */
+  readonly said?: RailSaid
+  readonly now: Seconds
+}
+
+/** Judges once more, before what a payer agreed to is taken, whatever has been stopped or has ended since. */
+export interface Complete {
+  readonly payment: PaymentId
   readonly now: Seconds
 }
 
@@ -254,6 +265,8 @@ export interface Commands {
   eraseParts: { input: EraseParts; result: Result<object> }
   /** As `eraseParts`. A store that has answered keeps no byte of what was wiped, in freed space neither. */
   erase: { input: Erase; result: Result<{ run: RunRecord }> }
+  /** `frozen` is to be waited for; `revoked`, `run_closed` and `expired` will not pass; `conflict` where nothing waits. */
+  complete: { input: Complete; result: Result<{ payment: PaymentRecord }> }
 }
 
 export type CommandName = keyof Commands

@@ -22,6 +22,8 @@ export const LIMITS = {
   quantity: 1_000_000,
   /** Characters of a task in words. */
   taskChars: 8_000,
+  /** Characters of the address where a payer agrees: a rail's own are below 300. */
+  approveUrlChars: 2_000,
   /** Characters of an operator's reference to evidence. */
   evidenceChars: 500,
   /** Characters of any title that a merchant or planner gives. */

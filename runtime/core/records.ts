@@ -143,6 +143,22 @@ export interface Standing {
 export const PAYMENT_STATES = ['reserved', 'submitted', 'settled', 'released', 'unknown'] as const
 export type PaymentState = (typeof PAYMENT_STATES)[number]
 
+/** As people and agents are shown it: `awaiting_payer` is `unknown` whose next step is the payer's, at the rail. */
+export const SHOWN_STATES = [...PAYMENT_STATES, 'awaiting_payer'] as const
+
+/** Whose turn it is at the rail, which has the payment and calls it not final. */
+export const AWAITS = ['payer', 'rail', 'capture'] as const
+
+/** What the rail says of a payment beside its outcome; what is absent it has not said. */
+export interface RailSaid {
+  readonly railReference?: string
+  /** Its own word: `[A-Z_]{1,40}`, or `UNRECOGNISED`. */
+  readonly railStatus?: string
+  readonly awaits?: (typeof AWAITS)[number]
+  /** Where the payer agrees; for operators and the holder of the leaf alone. */
+  readonly approveUrl?: string
+}
+
 /** A shared count and sum over one period (a window of the mandate, or something that a rule counts). */
 export interface Counter {
   readonly key: string
@@ -229,7 +245,14 @@ export interface PaymentRecord {
   readonly nonce?: string
   readonly submittedAtMs?: number
   readonly settledAmount?: Minor
+  /** Of the rail's object; learned before the end where the rail said so early. */
   readonly railReference?: string
+  readonly railStatus?: string
+  /** Only while its state is `unknown` and the rail calls it pending. */
+  readonly awaits?: NonNullable<RailSaid['awaits']>
+  readonly approveUrl?: string
+  /** The standings, as versions, under which what the payer agreed to may be taken: the gateway's first, then the path's. */
+  readonly completing?: readonly number[]
   /** The leaf's head after the event that ended this payment: what its receipt carries. */
   readonly endHead?: Head
   readonly endedAtSeconds?: Seconds
@@ -254,6 +277,13 @@ export interface PaymentRecord {
   readonly policy?: Digest
   readonly createdAtSeconds: Seconds
 }
+
+/** What a payment's state is called where it is shown. */
+export const shownState = ({
+  state,
+  awaits,
+}: Pick<PaymentRecord, 'state' | 'awaits'>): (typeof SHOWN_STATES)[number] =>
+  state === 'unknown' && awaits === 'payer' ? 'awaiting_payer' : state
 
 export const HOLD_STATES = ['open', 'approved', 'refused', 'consumed', 'expired'] as const
 export type HoldState = (typeof HOLD_STATES)[number]

@@ -13,7 +13,7 @@ import {
 } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { currencySchema, minorSchema } from './money.ts'
-import { HOLD_STATES, PAYMENT_STATES, RUN_STATES, STANDING_STATES } from './records.ts'
+import { HOLD_STATES, RUN_STATES, SHOWN_STATES, STANDING_STATES } from './records.ts'
 
 const codeSchema = z.enum(DENIAL_CODES)
 const at = z.number().int()
@@ -84,7 +84,11 @@ export const reasonSchema = z.strictObject({
 export const paymentAnswerSchema = z.strictObject({
   paymentId: paymentIdSchema,
   verdict: z.enum(['allow', 'hold', 'deny']),
-  state: z.enum(PAYMENT_STATES).optional(),
+  state: z.enum(SHOWN_STATES).optional(),
+  /** The rail's own word for it, beside ours. */
+  railStatus: z.string().optional(),
+  /** Where the payer agrees, while the state is `awaiting_payer`. */
+  approveUrl: z.string().optional(),
   reason: reasonSchema.optional(),
   checks: z.array(checkResultSchema),
   /** Compact JWS `receipt+jwt`, once settled. */
@@ -153,7 +157,8 @@ export const nodeViewSchema = z.strictObject({
       id: paymentIdSchema,
       payee: z.string(),
       amount: minorSchema,
-      state: z.enum(PAYMENT_STATES),
+      state: z.enum(SHOWN_STATES),
+      railStatus: z.string().optional(),
       /** The rail has had no word on it for too long. */
       overdue: z.literal(true).optional(),
       /** What came back of it, and counts as spent until a person puts it to use again. */

@@ -49,7 +49,7 @@ export async function payLeaf(walk: Walk, leaf: NodeRecord, quote: string): Prom
       continue
     }
     if (answer.verdict === 'allow') {
-      const end = await outcomeOf(walk, answer, untilMs)
+      const end = await outcomeOf(walk, leaf, answer, untilMs)
       if (end.kind !== 'settled' || end.receipt !== undefined) return end
       if (tried >= walk.bounds.tries) return end
       await backOff(walk, tried)
@@ -94,6 +94,7 @@ function denied({ reason }: PaymentAnswer): LeafEnd | 'wait' {
 /** What the rail's word is; settled without a receipt means that the gateway is to be asked for it once more. */
 async function outcomeOf(
   walk: Walk,
+  leaf: NodeRecord,
   { paymentId, state, receipt }: PaymentAnswer,
   untilMs: number,
 ): Promise<LeafEnd> {
@@ -106,7 +107,10 @@ async function outcomeOf(
       const code = payment.reason ?? 'declined'
       return NEVER_MOVED.has(code) ? { kind: 'requote' } : { kind: 'refused', code }
     }
-    if (walk.clock.nowMs() >= untilMs) throw new BranchEnded('outcome_unknown')
+    // A payer is a person, and has as long as the leaf has: a leaf that is closed ends what the payer has not agreed to.
+    const isWithPayer = payment?.awaits === 'payer' || payment?.awaits === 'capture'
+    const lastMs = isWithPayer ? Math.max(untilMs, leaf.expiresAtSeconds * 1000) : untilMs
+    if (walk.clock.nowMs() >= lastMs) throw new BranchEnded('outcome_unknown')
     await walk.change(walk.bounds.pauseMs)
   }
 }

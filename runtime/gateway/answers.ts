@@ -6,7 +6,7 @@
 import { CHECKS, type CheckResult, CODES, type Denial, type DenialCode } from '../core/codes.ts'
 import type { Fault, FaultCode } from '../core/errors.ts'
 import type { HoldId, PaymentId } from '../core/ids.ts'
-import type { PaymentRecord } from '../core/records.ts'
+import { type PaymentRecord, shownState } from '../core/records.ts'
 import type { PaymentAnswer, Problem } from '../core/wire.ts'
 
 /** An answer before it is put on a wire. `body` is plain JSON. */
@@ -124,6 +124,7 @@ function statusOf({ verdict, code }: Denial): 202 | 401 | 403 {
     case 'duplicate':
     case 'monitor_objects':
     case 'monitor_unavailable':
+    case 'not_expressible':
       return verdict === 'hold' ? 202 : 403
   }
 }
@@ -157,24 +158,37 @@ export function refusedAnswer(
   return json(status, body)
 }
 
+/** Of what the rail wrote the holder of the leaf is told its status, and where the payer agrees: nothing else. */
+function stateOf(payment: PaymentRecord): Pick<PaymentAnswer, TellsState> {
+  const { id, railStatus, approveUrl } = payment
+  return {
+    paymentId: id,
+    state: shownState(payment),
+    ...(railStatus === undefined ? {} : { railStatus }),
+    ...(approveUrl === undefined ? {} : { approveUrl }),
+  }
+}
+
+type TellsState = 'paymentId' | 'state' | 'railStatus' | 'approveUrl'
+
 /** A payment that was let through, in whatever state the rail's word has put it; `receipt` once settled. */
 export function allowedAnswer(
-  { id, state, checks }: PaymentRecord,
+  payment: PaymentRecord,
   { receipt, replayed = false }: { receipt?: string | undefined; replayed?: boolean } = {},
 ): Answer {
   const body: PaymentAnswer = {
-    paymentId: id,
+    ...stateOf(payment),
     verdict: 'allow',
-    state,
-    checks: untimed(checks),
+    checks: untimed(payment.checks),
     ...(receipt === undefined ? {} : { receipt }),
   }
   return json(200, body, replayed ? { 'idempotent-replayed': 'true' } : {})
 }
 
 /** Another attempt at this payment is on its way; ask again for what came of it. */
-export function inFlightAnswer({ id, state, checks }: PaymentRecord): Answer {
-  const body: PaymentAnswer = { paymentId: id, verdict: 'allow', state, checks: untimed(checks) }
+export function inFlightAnswer(payment: PaymentRecord): Answer {
+  const checks = untimed(payment.checks)
+  const body: PaymentAnswer = { ...stateOf(payment), verdict: 'allow', checks }
   return json(409, body, { 'retry-after': '1' })
 }
 

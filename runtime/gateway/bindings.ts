@@ -1,7 +1,9 @@
 /** Payees and the accounts that the operator bound them to. */
 import { type Digest, type PayeeId, sha256 } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
+import { CURRENCIES, minor } from '../core/money.ts'
 import { digestAt } from '../core/personal.ts'
+import type { Rail } from '../core/rail.ts'
 
 /** A registered destination of money; `accounts` by the rail's name. */
 export interface Payee {
@@ -35,4 +37,14 @@ export function bindingsOf(payees: readonly Payee[], rail: string): Bindings {
       return [[id, { name, account, digest }] as const]
     }),
   )
+}
+
+/** Payees whose account is none that this rail could ever pay, whatever the amount and currency: to be refused at a start. */
+export function unpayable(bindings: Bindings, rail: Rail): readonly PayeeId[] {
+  const isAccount = (account: string) =>
+    CURRENCIES.some((currency) => {
+      const order = { account, amount: minor(1_000_000), currency }
+      return rail.expressible?.(order) !== 'account'
+    })
+  return [...bindings].flatMap(([id, { account }]) => (isAccount(account) ? [] : [id]))
 }

@@ -9,6 +9,7 @@ import type { MonitorAnswer, PolicyDecision } from '../core/judges.ts'
 import type { Snapshot } from '../core/ledger.ts'
 import type { Mandate } from '../core/mandate.ts'
 import type { Quote } from '../core/quote.ts'
+import type { Inexpressible } from '../core/rail.ts'
 
 export interface Facts {
   /** The engine's word on the token, with `authorised` where the request could be stated. */
@@ -36,6 +37,8 @@ export interface QuoteFacts {
   readonly signed: boolean
   /** Digest of the payee's account binding now; absent when the payee is not registered. */
   readonly binding?: Digest
+  /** Why the rail cannot carry exactly this order, if it cannot. */
+  readonly inexpressible?: Inexpressible
 }
 
 export interface PolicyFacts {

@@ -5,8 +5,9 @@
 import { eventReason } from '../core/events.ts'
 import type { PaymentId } from '../core/ids.ts'
 import type { Commands, Ledger, LedgerRefusal } from '../core/ledger.ts'
-import type { RailOutcome } from '../core/rail.ts'
-import type { PaymentRecord } from '../core/records.ts'
+import { LIMITS } from '../core/limits.ts'
+import { type RailOutcome, railStatusOf } from '../core/rail.ts'
+import type { PaymentRecord, RailSaid } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
 import type { Alarm } from './gate.ts'
 import { unexpected } from './unexpected.ts'
@@ -30,30 +31,55 @@ export async function recordOutcome(
       const odd = oddity(payment, outcome)
       if (odd !== undefined) {
         if (payment.state !== 'unknown') deps.onAlarm?.({ kind: odd, payment: id })
-        return written(ledger, 'markUnknown', { payment: id, reason: odd, now })
+        const said = { ...statusIn(outcome), railReference: outcome.reference }
+        return written(ledger, 'markUnknown', { payment: id, reason: odd, said, now })
       }
       const { amount, reference: railReference } = outcome
-      return written(ledger, 'settle', { payment: id, amount, railReference, now })
+      const end = { payment: id, amount, railReference, now }
+      return written(ledger, 'settle', { ...end, ...statusIn(outcome) })
     }
     case 'declined':
     case 'notSent': {
-      const reason = reasonOf(outcome)
-      return written(ledger, 'release', { payment: id, from: 'submitted', reason, now })
+      const end = { payment: id, from: 'submitted', reason: reasonOf(outcome), now } as const
+      return written(ledger, 'release', { ...end, ...statusIn(outcome) })
     }
-    case 'pending':
-      return written(ledger, 'markUnknown', {
-        payment: id,
-        reason: `awaits_${outcome.awaits}`,
-        now,
-      })
+    case 'pending': {
+      const reason = `awaits_${outcome.awaits}`
+      return written(ledger, 'markUnknown', { payment: id, reason, said: saidIn(outcome), now })
+    }
     case 'unknown': {
       const reason = reasonOf(outcome)
       // An adapter that sees other money than was asked calls it unknown; a person must see that too, once.
       const isOdd = reason === 'amount_differs' && payment.state !== 'unknown'
       if (isOdd) deps.onAlarm?.({ kind: 'rail_amount', payment: id })
-      return written(ledger, 'markUnknown', { payment: id, reason, now })
+      return written(ledger, 'markUnknown', { payment: id, reason, said: saidIn(outcome), now })
     }
   }
+}
+
+/** Nothing that a rail writes is believed to be a status unless it looks like one, whatever its adapter let through. */
+const statusIn = (outcome: RailOutcome): Pick<RailSaid, 'railStatus'> =>
+  'status' in outcome && outcome.status !== undefined
+    ? { railStatus: railStatusOf(outcome.status) }
+    : {}
+
+function saidIn(outcome: Extract<RailOutcome, { kind: 'pending' | 'unknown' }>): RailSaid {
+  const { reference } = outcome
+  const said = {
+    ...statusIn(outcome),
+    ...(reference === undefined ? {} : { railReference: reference }),
+  }
+  if (outcome.kind === 'unknown') return said
+  const { awaits, approveUrl } = outcome
+  const isShown = awaits === 'payer' && approveUrl !== undefined && isShowable(approveUrl)
+  return { ...said, awaits, ...(isShown ? { approveUrl } : {}) }
+}
+
+/** https; or http of a stand-in on this machine. */
+function isShowable(text: string): boolean {
+  const url = URL.parse(text)
+  const isHere = url?.protocol === 'http:' && ['127.0.0.1', '[::1]'].includes(url.hostname)
+  return text.length <= LIMITS.approveUrlChars && (url?.protocol === 'https:' || isHere)
 }
 
 const NO_REASON = { declined: 'declined', notSent: 'not_sent', unknown: 'unknown' } as const

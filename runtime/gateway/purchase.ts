@@ -34,11 +34,20 @@ export function quoteFacts(gate: Gate, { snapshot }: Caller<unknown>, read: Read
   // An issuer sells for itself: a quote that names somebody else as the payee leads to no account.
   const sellsForItself = claims !== undefined && claims.payee === payeeOf(claims.iss)
   const binding = sellsForItself ? gate.bindings.get(claims.payee) : undefined
+  const inexpressible =
+    binding &&
+    claims &&
+    gate.rail.expressible?.({
+      account: binding.account,
+      amount: claims.amount,
+      currency: claims.currency,
+    })
   return {
     digest,
     signed: isSigned(read, gate.merchants, gate.signatures),
     ...(claims === undefined ? {} : { claims }),
     ...(binding === undefined ? {} : { binding: binding.digest(snapshot.path[0]?.salt) }),
+    ...(inexpressible === undefined ? {} : { inexpressible }),
   }
 }
 

@@ -3,7 +3,7 @@
  * not at all: whoever comes later finds the payment on its way and the reconciler asks what became of it.
  */
 import { receiptIdOf, shortReceiptIdOf } from '../core/ids.ts'
-import type { RailOutcome } from '../core/rail.ts'
+import type { RailKnown, RailOrder, RailOutcome } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import type { Timers } from '../core/time.ts'
 import type { Gate } from './gate.ts'
@@ -17,10 +17,24 @@ export function mayCallRail(gate: Gate, payment: PaymentRecord, nonce: string): 
 }
 
 export function callRail(gate: Gate, payment: PaymentRecord): Promise<RailOutcome> {
-  const { id, railKey, account, amount, currency } = payment
+  return wordOf(() => gate.rail.pay(orderOf(payment)), gate.timings.railMs, gate.timers)
+}
+
+/** What the rail is asked to pay, the same at every question about it. */
+export function orderOf({ id, railKey, account, amount, currency }: PaymentRecord): RailOrder {
   const note = shortReceiptIdOf(receiptIdOf(id))
-  const order = { payment: id, key: railKey, account, amount, currency, note }
-  return wordOf(() => gate.rail.pay(order), gate.timings.railMs, gate.timers)
+  return { payment: id, key: railKey, account, amount, currency, note }
+}
+
+/** With what was learned of it since. */
+export function knownOf(payment: PaymentRecord): RailKnown {
+  const { railReference: reference, submittedAtMs, createdAtSeconds } = payment
+  return {
+    order: orderOf(payment),
+    submittedAtSeconds:
+      submittedAtMs === undefined ? createdAtSeconds : Math.floor(submittedAtMs / 1000),
+    ...(reference === undefined ? {} : { reference }),
+  }
 }
 
 /** Never throws: whatever is not the rail's own word, in time, is `unknown`, because money may have moved. */

@@ -6,18 +6,19 @@
  * given back. A payment is leased before the rail is asked, so that of several gateways on one store one asks; what the
  * rail stays silent about for too long raises an alarm, once.
  */
+
+import { Rejected } from '../core/errors.ts'
 import { freshId, type PaymentId } from '../core/ids.ts'
-import type { Ledger } from '../core/ledger.ts'
+import type { Ledger, Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
-import type { Rail, RailLookup } from '../core/rail.ts'
+import type { Rail } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { type Clock, nowSeconds, type Timers } from '../core/time.ts'
 import { isAwaited } from '../ledger/rules.ts'
+import { askRail, isLeased, lookup } from './asking.ts'
 import type { Alarm } from './gate.ts'
-import { recordOutcome } from './outcome.ts'
-import { wordOf } from './rail.ts'
 import { askAboutRefunds } from './refunds.ts'
-import { noteReversals, watchReversals } from './reversals.ts'
+import { watchReversals } from './reversals.ts'
 import { repeat } from './timers.ts'
 import { inTurn, type WithOthers } from './turns.ts'
 import { unexpected } from './unexpected.ts'
@@ -63,7 +64,14 @@ export interface Round {
   readonly reversed: readonly PaymentId[]
 }
 
+export type Settlement = Result<{ readonly payment: PaymentRecord }>
+
 export interface Reconciler {
+  /**
+   * Asks the rail about one payment now, and writes down what it says. `conflict` where it was never sent, or while
+   * somebody else asks. Throws Rejected for one that went over another rail.
+   */
+  settlement(payment: PaymentId): Promise<Settlement>
   /** One round. Throws the first Fault after having tried every payment. */
   runOnce(): Promise<Round>
   /** Rounds until `close`; one at a time. */
@@ -87,6 +95,7 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
   const self = {
     id: freshId(),
     sinceMs: deps.clock.nowMs(),
+    asking: new Set<PaymentId>(),
     waiting: inTurn(deps.ledger, { states: ['submitted', 'unknown'], is: isAwaited }),
     refunding: inTurn(deps.ledger, {
       states: ['settled'],
@@ -99,6 +108,7 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
   }
   let end: (() => Promise<void>) | undefined
   return {
+    settlement: (payment) => settlement(deps, delays, self, payment),
     runOnce: () => round(deps, delays, self),
     start: () => {
       end ??= repeat(
@@ -116,20 +126,63 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
 interface Self {
   readonly id: string
   readonly sinceMs: number
+  /** Payments that this very process asks about now, beside the leases that tell others. */
+  readonly asking: Set<PaymentId>
   readonly waiting: WithOthers
   readonly refunding: WithOthers
   readonly watch: () => Promise<readonly PaymentId[]>
 }
 
-/** Each state has its own list, and a full one is followed by others in turn: what nobody can clear holds up none. */
-async function round(
+/** Until then the call could still begin, be answered, or not yet be seen. */
+const patienceOf = ({ submitStartMs, railMs, visibilityMs }: ReconcileDelays): number =>
+  submitStartMs + railMs + visibilityMs
+
+/** Undefined while somebody else asks, here or elsewhere. */
+async function ask(
   deps: ReconcileDeps,
   delays: ReconcileDelays,
-  { id: holder, sinceMs, waiting, refunding, watch }: Self,
-): Promise<Round> {
+  { id: holder, sinceMs, asking }: Self,
+  payment: PaymentRecord,
+): Promise<PaymentRecord | undefined> {
+  if (asking.has(payment.id)) return undefined
+  asking.add(payment.id)
+  try {
+    if (!(await isLeased(deps, payment, holder))) return undefined
+    const nowMs = deps.clock.nowMs()
+    const { submittedAtMs = nowMs } = payment
+    const { railMs, submitStartMs } = delays
+    const watchedMs = nowMs - Math.max(submittedAtMs, sinceMs)
+    const isProof = watchedMs > patienceOf(delays) + delays.clockStepMs
+    return await askRail(deps, payment, { holder, railMs, submitStartMs, isProof })
+  } finally {
+    asking.delete(payment.id)
+  }
+}
+
+async function settlement(
+  deps: ReconcileDeps,
+  delays: ReconcileDelays,
+  self: Self,
+  id: PaymentId,
+): Promise<Settlement> {
+  const payment = await deps.ledger.payment(id)
+  if (payment === undefined) return { ok: false, code: 'not_found' }
+  if (payment.rail !== deps.rail.name) {
+    throw new Rejected('settlement_rejected', 'expected a payment by this gateway’s rail', 'rail')
+  }
+  if (payment.state === 'reserved') return { ok: false, code: 'conflict' }
+  // Nothing that the rail might say changes what its own word, or two operators, have ended without money.
+  if (payment.state === 'released') return { ok: true, payment }
+  const after = await ask(deps, delays, self, payment)
+  return after === undefined ? { ok: false, code: 'conflict' } : { ok: true, payment: after }
+}
+
+/** Each state has its own list, and a full one is followed by others in turn: what nobody can clear holds up none. */
+async function round(deps: ReconcileDeps, delays: ReconcileDelays, self: Self): Promise<Round> {
+  const { id: holder, sinceMs, waiting, refunding, watch } = self
   const { railMs } = delays
   const nowMs = deps.clock.nowMs()
-  const patienceMs = delays.submitStartMs + railMs + delays.visibilityMs
+  const patienceMs = patienceOf(delays)
   const proofMs = patienceMs + delays.clockStepMs
   const of = { reservedMs: delays.reservedMs, patienceMs, nowMs, waiting }
   const { stale, silent } = await toEnd(deps, of)
@@ -146,12 +199,13 @@ async function round(
   for (const payment of stale) await each(async () => void ends.push(await giveBack(deps, payment)))
   for (const payment of silent) {
     await each(async () => {
-      if (!(await isLeased(deps, payment, holder))) return
-      const { submittedAtMs = nowMs } = payment
-      const isProof = nowMs - Math.max(submittedAtMs, sinceMs) > proofMs
-      const after = await askRail(deps, payment, { railMs, isProof })
+      const after = await ask(deps, delays, self, payment)
+      if (after === undefined) return
       ends.push(after)
-      const isOverdue = isAwaited(after) && nowMs - submittedAtMs > delays.overdueMs
+      const { submittedAtMs = nowMs } = payment
+      // Whoever waits for a payer has heard from the rail.
+      const isSilent = isAwaited(after) && after.awaits !== 'payer'
+      const isOverdue = isSilent && nowMs - submittedAtMs > delays.overdueMs
       if (isOverdue && (await raise(deps, payment))) overdue.push(payment.id)
     })
   }
@@ -193,20 +247,12 @@ async function toEnd(
   const sent = await waiting(await list('submitted'), await list('unknown'))
   return {
     stale: reserved.filter((each) => nowMs - each.createdAtSeconds * 1000 > reservedMs),
-    silent: sent.filter(({ submittedAtMs = nowMs }) => nowMs - submittedAtMs > patienceMs),
+    silent: sent.filter(
+      // What the rail has said that it has is visible.
+      ({ submittedAtMs = nowMs, awaits }) =>
+        awaits !== undefined || nowMs - submittedAtMs > patienceMs,
+    ),
   }
-}
-
-/** False while another gateway asks about this payment: it will write down what it hears. */
-async function isLeased(
-  { ledger, clock }: ReconcileDeps,
-  { id: payment }: PaymentRecord,
-  holder: string,
-): Promise<boolean> {
-  const [seconds, now] = [LIMITS.leaseSeconds, nowSeconds(clock)]
-  const leased = await ledger.execute('lease', { payment, holder, seconds, now })
-  if (!leased.ok && leased.code !== 'conflict') throw unexpected('lease', leased.code)
-  return leased.ok
 }
 
 /** True for the one call that raised the alarm, which is the one that tells of it. */
@@ -224,12 +270,6 @@ async function raise(
   return true
 }
 
-interface Asked {
-  readonly railMs: number
-  /** Whether `absent` may be believed by now. */
-  readonly isProof: boolean
-}
-
 async function giveBack(
   { ledger, clock }: ReconcileDeps,
   payment: PaymentRecord,
@@ -242,41 +282,4 @@ async function giveBack(
   })
   // A conflict is an attempt that was submitted after all; it is asked about in its own time.
   return result.ok ? result.payment : payment
-}
-
-async function askRail(
-  deps: ReconcileDeps,
-  payment: PaymentRecord,
-  { railMs, isProof }: Asked,
-): Promise<PaymentRecord> {
-  const found = await lookup(deps, payment, railMs)
-  const now = nowSeconds(deps.clock)
-  switch (found.kind) {
-    case 'settled': {
-      const after = await recordOutcome(deps, payment, found, now)
-      await noteReversals(deps, after, found, now)
-      return after
-    }
-    case 'declined':
-    case 'pending':
-    case 'unknown':
-      return recordOutcome(deps, payment, found, now)
-    case 'absent': {
-      if (!isProof) return payment
-      const word = { kind: 'declined', reason: 'absent_at_rail' } as const
-      return recordOutcome(deps, payment, word, now)
-    }
-    // Of a look-up this says only that the question did not get there.
-    case 'notSent':
-      return payment
-  }
-}
-
-async function lookup(
-  { rail, timers }: ReconcileDeps,
-  { railKey }: PaymentRecord,
-  ms: number,
-): Promise<RailLookup> {
-  if (!rail.truth.lookupByReference) return { kind: 'unknown', reason: 'no_lookup' }
-  return wordOf(() => rail.lookup(railKey), ms, timers, 'lookup_failed')
 }

@@ -28,6 +28,7 @@ type Given =
   | 'url'
   | 'carryOut'
   | 'reconcile'
+  | 'settlement'
   | 'demo'
 
 export interface InterfaceOptions

@@ -145,7 +145,9 @@ function addLedger(registers: Registers, { ledger, clock, haltedRuns }: MetricsD
     OPEN_STATES.forEach((state, i) => {
       payments.set({ state }, pages[i]?.length ?? 0)
     })
-    const [oldest] = pages[OPEN_STATES.indexOf('unknown')] ?? []
+    const unknown = pages[OPEN_STATES.indexOf('unknown')] ?? []
+    // Whoever waits for a payer has heard from the rail.
+    const oldest = unknown.find(({ awaits }) => awaits !== 'payer')
     const now = nowSeconds(clock)
     age.set(oldest === undefined ? 0 : Math.max(0, now - oldest.createdAtSeconds))
   }

@@ -1,16 +1,22 @@
 /** A payment's record as operators, and planners above it, read it. */
 import type { z } from 'zod'
+import { eventWord } from '../core/events.ts'
 import {
   type PaymentRecord,
   type RefundRecord,
   type Resolution,
   refundedOf,
   reversedOf,
+  shownState,
 } from '../core/records.ts'
 import type { paymentView, refundView } from './shapes.ts'
 
 type View = z.input<typeof paymentView>
 
+/**
+ * For a planner above it: exactly these fields, and of what the rail wrote its status and a reference that is one word.
+ * Operators, and the leaf's own holder, see more.
+ */
 export const viewOfPayment = (payment: PaymentRecord): View => ({
   id: payment.id,
   run: payment.run,
@@ -20,9 +26,12 @@ export const viewOfPayment = (payment: PaymentRecord): View => ({
   lines: [...payment.lines],
   amount: payment.amount,
   currency: payment.currency,
-  state: payment.state,
+  state: shownState(payment),
+  ...(payment.railStatus === undefined ? {} : { railStatus: payment.railStatus }),
   ...(payment.settledAmount === undefined ? {} : { settledAmount: payment.settledAmount }),
-  ...(payment.railReference === undefined ? {} : { railReference: payment.railReference }),
+  ...(payment.railReference === undefined
+    ? {}
+    : { railReference: eventWord(payment.railReference) }),
   ...(payment.reason === undefined ? {} : { reason: payment.reason }),
   createdAtSeconds: payment.createdAtSeconds,
   ...(payment.endedAtSeconds === undefined ? {} : { endedAtSeconds: payment.endedAtSeconds }),
@@ -43,9 +52,16 @@ export const viewOfRefund = ({
   ...refund
 }: RefundRecord): z.input<typeof refundView> => refund
 
+/** With where the payer agrees: for operators and the holder of its leaf, because whoever has the address may pay. */
+export const withApproval = (payment: PaymentRecord): View => ({
+  ...viewOfPayment(payment),
+  ...(payment.approveUrl === undefined ? {} : { approveUrl: payment.approveUrl }),
+})
+
 /** With what operators have said of it, in their own words. */
 export const operatorsView = (payment: PaymentRecord): View => ({
-  ...viewOfPayment(payment),
+  ...withApproval(payment),
+  ...(payment.railReference === undefined ? {} : { railReference: payment.railReference }),
   ...(payment.resolution === undefined ? {} : { resolution: viewOf(payment.resolution) }),
 })
 

@@ -9,7 +9,7 @@ import {
 } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
 import { currencySchema, minorSchema, positiveMinorSchema } from '../core/money.ts'
-import { PAYMENT_STATES, REFUND_STATES, RUN_STATES, STANDING_STATES } from '../core/records.ts'
+import { REFUND_STATES, RUN_STATES, SHOWN_STATES, STANDING_STATES } from '../core/records.ts'
 import { holdViewSchema, runViewSchema } from '../core/wire.ts'
 
 /** `token` only where the mandate names an outside holder. */
@@ -100,7 +100,11 @@ export const paymentView = z.strictObject({
   lines: holdViewSchema.shape.lines,
   amount: minorSchema,
   currency: currencySchema,
-  state: z.enum(PAYMENT_STATES),
+  state: z.enum(SHOWN_STATES),
+  /** The rail's own word for it, beside ours. */
+  railStatus: z.string().optional(),
+  /** Where the payer agrees, while the state is `awaiting_payer`; for operators and the holder of its leaf. */
+  approveUrl: z.string().optional(),
   settledAmount: minorSchema.optional(),
   railReference: z.string().optional(),
   reason: z.string().optional(),

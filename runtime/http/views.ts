@@ -6,7 +6,7 @@ import { LIMITS } from '../core/limits.ts'
 import { type Mandate, mandateSchema } from '../core/mandate.ts'
 import { type Minor, minor } from '../core/money.ts'
 import { ERASED } from '../core/personal.ts'
-import type { HoldRecord, PaymentRecord, RunRecord } from '../core/records.ts'
+import { type HoldRecord, type PaymentRecord, type RunRecord, shownState } from '../core/records.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import type { HoldView, NodeView, RunDetail, RunView } from '../core/wire.ts'
 import type { Feeds } from './feed.ts'
@@ -167,7 +167,8 @@ function viewOfNode({ node, account, standing, ...last }: NodeState): NodeView {
             id: payment.id,
             payee: payment.payee,
             amount: payment.settledAmount ?? payment.amount,
-            state: payment.state,
+            state: shownState(payment),
+            ...(payment.railStatus === undefined ? {} : { railStatus: payment.railStatus }),
             ...(isOverdue(payment) ? { overdue: true } : {}),
             ...(account.reversed === 0 ? {} : { reversed: account.reversed }),
           },

@@ -6,7 +6,8 @@ import { eventReason, eventWord } from '../core/events.ts'
 import { type Digest, receiptIdOf } from '../core/ids.ts'
 import type { Commands, MarkUnknown, Release, Settle } from '../core/ledger.ts'
 import { type Minor, minor, minus, plus, ZERO } from '../core/money.ts'
-import type { PaymentRecord } from '../core/records.ts'
+import { digestAt } from '../core/personal.ts'
+import type { PaymentRecord, RailSaid } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { counterOf } from './payments.ts'
@@ -19,22 +20,38 @@ export function* settle(input: Settle, draft: Draft): Steps<Commands['settle']['
   if (payment === undefined) return refused('not_found')
   if (payment.state === 'settled') {
     const isSame = payment.settledAmount === amount && payment.railReference === railReference
-    return isSame ? { ok: true, payment } : refused('conflict')
+    if (!isSame) return refused('conflict')
+    return { ok: true, payment: yield* hear(draft, payment, statusOnly(input)) }
   }
   const isPossible = isAwaited(payment) && amount > 0 && amount <= payment.amount
   if (!isPossible) return refused('conflict')
-  const settled = yield* settleAs(draft, payment, { amount, railReference, now })
+  const end = { amount, railReference, now, ...statusOnly(input) }
+  const settled = yield* settleAs(draft, payment, end)
   return { ok: true, payment: settled }
 }
 
 /** Of an end that two operators have decided: the salted digest of their evidence. */
 type ByPeople = { readonly evidence?: Digest }
 
+type Status = Pick<RailSaid, 'railStatus'>
+
+const statusOnly = ({ railStatus }: Status): Status =>
+  railStatus === undefined ? {} : { railStatus }
+
+const inEvent = ({ railStatus }: Status): { status?: string } =>
+  railStatus === undefined ? {} : { status: railStatus }
+
+/** Whose turn it was is over. */
+function ended(payment: PaymentRecord): PaymentRecord {
+  const { awaits: _awaits, approveUrl: _url, completing: _completing, ...rest } = payment
+  return rest
+}
+
 /** Moves the money of a payment whose word is awaited; whoever calls this has judged whose word it is. */
 export function* settleAs(
   draft: Draft,
   payment: PaymentRecord,
-  end: { amount: Minor; railReference: string; now: Seconds } & ByPeople,
+  end: { amount: Minor; railReference: string; now: Seconds } & ByPeople & Status,
 ): Steps<PaymentRecord> {
   const { amount, railReference, now, evidence } = end
   const rest = minus(payment.amount, amount)
@@ -50,11 +67,13 @@ export function* settleAs(
     amount,
     reference: eventWord(railReference),
     receipt: receiptIdOf(payment.id),
+    ...inEvent(end),
     ...(evidence === undefined ? {} : { evidence }),
   })
   if (rest > 0) uncount(draft, payment, { count: 0, amount: rest })
   const settled: PaymentRecord = {
-    ...payment,
+    ...ended(payment),
+    ...statusOnly(end),
     state: 'settled',
     settledAmount: amount,
     railReference,
@@ -75,14 +94,15 @@ export function* release(input: Release, draft: Draft): Steps<Commands['release'
   if (!isFrom) return refused('conflict')
   if (payment.state === 'released') return { ok: true, payment }
   if (payment.state === 'settled') return refused('conflict')
-  return { ok: true, payment: yield* releaseAs(draft, payment, { reason, now }) }
+  const end = { reason, now, ...statusOnly(input) }
+  return { ok: true, payment: yield* releaseAs(draft, payment, end) }
 }
 
 /** Gives the money and the quote back; whoever calls this has judged whose word it is. */
 export function* releaseAs(
   draft: Draft,
   payment: PaymentRecord,
-  end: { reason: string; now: Seconds } & ByPeople,
+  end: { reason: string; now: Seconds } & ByPeople & Status,
 ): Steps<PaymentRecord> {
   const { id, node, amount } = payment
   const { reason, now, evidence } = end
@@ -94,12 +114,14 @@ export function* releaseAs(
     payment: id,
     amount,
     reason: eventReason(reason),
+    ...inEvent(end),
     ...(evidence === undefined ? {} : { evidence }),
   })
   if (draft.get(claim) === id) draft.remove(claim)
   uncount(draft, payment, { count: 1, amount })
   const released: PaymentRecord = {
-    ...payment,
+    ...ended(payment),
+    ...statusOnly(end),
     state: 'released',
     reason,
     endHead,
@@ -141,14 +163,45 @@ export function* markUnknown(
   yield [keys.payment(input.payment)]
   const payment = draft.get(keys.payment(input.payment))
   if (payment === undefined) return refused('not_found')
-  if (payment.state === 'unknown') return { ok: true, payment }
-  if (payment.state !== 'submitted') return refused('conflict')
-  yield [keys.account(payment.node)]
-  const unknown: PaymentRecord = { ...payment, state: 'unknown' }
-  draft.put(keys.payment(payment.id), unknown)
-  draft.append(payment.node, 'unknown', {
-    payment: payment.id,
-    reason: eventReason(input.reason),
-  })
-  return { ok: true, payment: unknown }
+  if (!isAwaited(payment)) return refused('conflict')
+  if (payment.state === 'submitted') {
+    yield [keys.account(payment.node)]
+    draft.put(keys.payment(payment.id), { ...payment, state: 'unknown' })
+    draft.append(payment.node, 'unknown', {
+      payment: payment.id,
+      reason: eventReason(input.reason),
+    })
+  }
+  const unknown = draft.need(keys.payment(payment.id))
+  return { ok: true, payment: yield* hear(draft, unknown, input.said ?? {}) }
 }
+
+/** Writes down what the rail says of a payment that it has, once: the same again changes and appends nothing. */
+function* hear(draft: Draft, payment: PaymentRecord, said: RailSaid): Steps<PaymentRecord> {
+  const { awaits = payment.awaits } = said
+  // Where the payer agrees is of use only while it is the payer's turn.
+  const { approveUrl: url = payment.approveUrl, ...rest } = said
+  const { approveUrl: _before, ...without } = payment
+  const heard: PaymentRecord = {
+    ...without,
+    ...rest,
+    ...(awaits === 'payer' && url !== undefined ? { approveUrl: url } : {}),
+  }
+  const isSame = HEARD.every((field) => heard[field] === payment[field])
+  if (isSame) return payment
+  yield [keys.account(payment.node), keys.node(payment.node)]
+  draft.put(keys.payment(payment.id), heard)
+  const { railReference, railStatus, approveUrl } = heard
+  const leaf = draft.need(keys.node(payment.node))
+  const approve = approveUrl && digestAt(leaf, 'approve', approveUrl)
+  draft.append(payment.node, 'rail_word', {
+    payment: payment.id,
+    ...(railStatus === undefined ? {} : { status: railStatus }),
+    ...(heard.awaits === undefined ? {} : { awaits: heard.awaits }),
+    ...(railReference === undefined ? {} : { reference: eventWord(railReference) }),
+    ...(approve ? { approve } : {}),
+  })
+  return heard
+}
+
+const HEARD = ['railReference', 'railStatus', 'awaits', 'approveUrl'] as const

@@ -12,6 +12,7 @@
  */
 import type { OrganisationId } from '../core/ids.ts'
 import type { CommandName, Commands } from '../core/ledger.ts'
+import { complete } from './completing.ts'
 import { Draft, type Load, runSteps, type Steps } from './draft.ts'
 import { erase, eraseParts } from './erasure.ts'
 import { decideHold, refuse } from './holds.ts'
@@ -59,6 +60,7 @@ export const TRANSITIONS: Transitions = {
   finishRun,
   eraseParts,
   erase,
+  complete,
 }
 
 export interface Decision<K extends CommandName> {

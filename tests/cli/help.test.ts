@@ -47,6 +47,7 @@ describe('every command', () => {
         'payments refund',
         'payments resolve',
         'payments return',
+        'payments settlement',
         'login-code',
         'mandate sign',
         'receipt verify',

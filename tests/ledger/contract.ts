@@ -20,6 +20,7 @@ import { settleContract } from './contract/settle.ts'
 import { splitContract } from './contract/split.ts'
 import { submitContract } from './contract/submit.ts'
 import { togetherContract } from './contract/together.ts'
+import { wordContract } from './contract/word.ts'
 
 const CONTRACT = {
   createRun: createRunContract,
@@ -41,6 +42,7 @@ const CONTRACT = {
   reads: readsContract,
   organisations: organisationsContract,
   together: togetherContract,
+  word: wordContract,
 } satisfies Record<string, (bench: Bench) => void>
 
 export type Part = keyof typeof CONTRACT

@@ -219,4 +219,11 @@ export const SCENES: Scenes = {
     const { run } = await ended(ledger)
     return { run, by: 'op', nodes: 3, payments: 0, holds: 0, now: NOW }
   },
+  complete: async (ledger) => {
+    const { payment } = await reserved(ledger, 'mine')
+    const said = { awaits: 'capture', railReference: 'rail-1' } as const
+    const word = { payment, reason: 'awaits_capture', said, now: NOW }
+    accepted(await ledger.execute('markUnknown', word))
+    return { payment, now: NOW }
+  },
 }

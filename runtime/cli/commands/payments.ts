@@ -24,12 +24,30 @@ const timeText = (at: number | undefined): string =>
 /** States in which the rail may still have no word when the time for one is over. */
 const OPEN = new Set<View['state']>(['submitted', 'unknown'])
 
+function settlementCommand(io: Io): Command {
+  const base = command({
+    name: 'settlement',
+    summary: 'ask the rail about one payment now',
+    examples: [
+      'headgate payments settlement pay_9f…',
+      'headgate payments settlement pay_9f… --json',
+    ],
+  }).argument('<payment>', 'the payment’s id')
+  return withServer(base).action(async (payment: string, options: Options) => {
+    const path = `/payments/${paymentId(payment)}/settlement`
+    const after = await apiOf(io, options).post(path, {}, paymentView)
+    emit(io, options, after, () => paymentCard(io, after))
+  })
+}
+
 /** What is known of one payment, and what operators have said of it. Their words are shown as such. */
 export function paymentCard(io: Pick<Io, 'colour'>, payment: View): string {
   const money = (amount: number) => formatMoney(amount, payment.currency)
   const { resolution: said } = payment
   const rows = [
     ['pay', `${money(payment.amount)} to ${payment.payee}  ${stateText(io, payment.state)}`],
+    ...(payment.railStatus === undefined ? [] : [['rail', payment.railStatus]]),
+    ...(payment.approveUrl === undefined ? [] : [['agree at', shown(payment.approveUrl, 2_000)]]),
     ['submitted', timeText(payment.submittedAtSeconds)],
     ...(payment.overdueAtSeconds === undefined && !OPEN.has(payment.state)
       ? []
@@ -62,6 +80,7 @@ export function paymentsCommand(io: Io): Command {
     .addCommand(resolveCommand(io))
     .addCommand(returnCommand(io))
     .addCommand(refundCommand(io))
+    .addCommand(settlementCommand(io))
 }
 
 function alarmsCommand(io: Io): Command {

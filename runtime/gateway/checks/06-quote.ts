@@ -26,5 +26,8 @@ export function quote({ operation, now }: Attempt, facts: Facts): Judgement {
   if (!isTheLeafs) return deny('quote_mismatch')
   const pinned = Object.hasOwn(run.bindings, claims.payee) ? run.bindings[claims.payee] : undefined
   const isPinned = binding !== undefined && binding === pinned
-  return isPinned && mandate.payees.includes(claims.payee) ? undefined : deny('payee')
+  if (!isPinned || !mandate.payees.includes(claims.payee)) return deny('payee')
+  const { inexpressible } = presented
+  if (inexpressible === undefined) return undefined
+  return deny(inexpressible === 'account' ? 'payee' : 'not_expressible')
 }

@@ -14,7 +14,7 @@ import {
   searchAnswerSchema,
   searchBody,
 } from '../../core/wire.ts'
-import { operatorsView, viewOfPayment } from '../payment-view.ts'
+import { operatorsView, viewOfPayment, withApproval } from '../payment-view.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
 import { paymentView } from '../shapes.ts'
@@ -101,16 +101,19 @@ const paymentRoute = ({ gateway, ledger, signer }: RouteDeps): Route =>
     answers: { 200: paymentView },
     handle: async ({ params, raw, operator }) => {
       const payment = await ledger.payment(params.payment)
+      let isHolder = false
       if (operator === undefined) {
         const reader = await gateway.admitReader(raw)
         if (!reader.ok) return reader.answer
         const node = payment && (await ledger.node(payment.node))
         if (!node?.path.includes(reader.node)) throw new HttpProblem('not_found')
+        isHolder = node.id === reader.node
       }
       if (payment === undefined) throw new HttpProblem('not_found')
       const run = await ledger.run(payment.run)
       const receipt = run && receiptOf(run, payment, signer)
-      const view = operator === undefined ? viewOfPayment(payment) : operatorsView(payment)
+      const agents = isHolder ? withApproval : viewOfPayment
+      const view = operator === undefined ? agents(payment) : operatorsView(payment)
       return ok({ ...view, ...(receipt === undefined ? {} : { receipt }) })
     },
   })

@@ -6,7 +6,7 @@ import type { Ledger } from '../../core/ledger.ts'
 import type { RunRecord } from '../../core/records.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import type { Round } from '../../gateway/reconcile.ts'
+import type { Reconciler, Round } from '../../gateway/reconcile.ts'
 import type { Feeds } from '../feed.ts'
 import type { Operator, Operators } from '../operators.ts'
 import type { Route } from '../route.ts'
@@ -33,6 +33,7 @@ export interface RouteDeps {
   /** Lets the funnel carry out a run that has just been made, or go on with one. Must not throw or wait. */
   readonly carryOut: (run: RunRecord) => void
   readonly reconcile: () => Promise<Round>
+  readonly settlement: Reconciler['settlement']
   /** Names of the parts that cannot work now; empty when ready. */
   readonly failing: () => Promise<readonly string[]>
   /** Prometheus' text format. */

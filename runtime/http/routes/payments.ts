@@ -1,4 +1,5 @@
 /** Operators' routes about payments that the rail has not ended, or has ended and taken back. */
+import { receiptOf } from '../../audit/receipts.ts'
 import { LIMITS } from '../../core/limits.ts'
 import { everyRun } from '../../ledger/reads.ts'
 import { isOpenRefund } from '../../ledger/refunds.ts'
@@ -17,7 +18,13 @@ import { nameOf, type RouteDeps } from './deps.ts'
 import { paymentParams } from './params.ts'
 
 export function paymentRoutes(deps: RouteDeps): Route[] {
-  return [alarmsRoute(deps), resolveRoute(deps), returnRoute(deps), refundRoute(deps)]
+  return [
+    alarmsRoute(deps),
+    resolveRoute(deps),
+    returnRoute(deps),
+    refundRoute(deps),
+    settlementRoute(deps),
+  ]
 }
 
 const alarmsRoute = ({ ledger }: RouteDeps): Route =>
@@ -37,7 +44,9 @@ const alarmsRoute = ({ ledger }: RouteDeps): Route =>
       const silent = open.filter(({ refunds = [] }) =>
         refunds.some(({ state }) => state === 'unknown'),
       )
-      const alarms = [...late, ...unknown, ...silent].sort(
+      // Whoever waits for a payer has heard from the rail.
+      const wordless = unknown.filter(({ awaits }) => awaits !== 'payer')
+      const alarms = [...late, ...wordless, ...silent].sort(
         (a, b) => a.createdAtSeconds - b.createdAtSeconds,
       )
       return ok({ alarms: alarms.map(operatorsView), halted: await haltedIn(ledger) })
@@ -114,5 +123,24 @@ const returnRoute = ({ gateway }: RouteDeps): Route =>
       const regained = await gateway.regain(word)
       if (!regained.ok) throw refusalProblem(regained)
       return ok(operatorsView(regained.payment))
+    },
+  })
+
+const settlementRoute = ({ settlement, ledger, signer }: RouteDeps): Route =>
+  route({
+    method: 'POST',
+    path: '/payments/:payment/settlement',
+    who: ['operator'],
+    summary:
+      'Ask the rail about one payment now and write down what it says (409 while somebody else asks, or before it was sent).',
+    params: paymentParams,
+    answers: { 200: paymentView },
+    handle: async ({ params }) => {
+      const asked = await settlement(params.payment)
+      if (!asked.ok) throw refusalProblem(asked)
+      const { payment } = asked
+      const run = await ledger.run(payment.run)
+      const receipt = run && receiptOf(run, payment, signer)
+      return ok({ ...operatorsView(payment), ...(receipt === undefined ? {} : { receipt }) })
     },
   })
