@@ -17,6 +17,7 @@ export async function isAtRest(world: World): Promise<boolean> {
     claims.late.byPeople.has(paid.id) ||
     paid.reversed === rail.back(paid.railKey)
   if (!payments.every(isNoted)) return false
+  if (claims.drawing.open.length > 0) return false
   if ([...claims.late.refunds.values()].some(({ state }) => state === 'open')) return false
   const runs = await store.ledger.runs({ limit: 50 })
   return runs.every(({ seal }) => seal !== undefined)
@@ -30,7 +31,11 @@ export async function unrest({ store, claims }: World): Promise<string> {
     .map(({ id, state }) => `${id} ${state}`)
   const payments = [...claims.reference.payments.values()]
   const waiting = payments.filter(({ state }) => !ENDED.includes(state))
-  return [...open, ...waiting.map(({ id, state }) => `${id} ${state}`)].join(', ')
+  return [
+    ...open,
+    ...claims.drawing.open,
+    ...waiting.map(({ id, state }) => `${id} ${state}`),
+  ].join(', ')
 }
 
 /** Compares everything with everything. */
@@ -87,6 +92,7 @@ function comparePayments(world: World): void {
     if (byPeople.has(id) && !isSame) world.count('contradicted')
     else if (!isSame) world.fail('the rail’s total is not what was settled less what came back')
   }
+  if (!world.rail.holds.isEmpty) world.fail('the rail holds money that nobody gives back')
   for (const [id] of totals)
     if (!reference.payments.has(id)) world.fail('the rail moved money of no payment')
 }

@@ -7,6 +7,7 @@ import type { HoldId, NodeId, PaymentId } from '../../runtime/core/ids.ts'
 import type { CommandName, Commands, ProofUse, Reserve } from '../../runtime/core/ledger.ts'
 import type { Account, PaymentRecord, StandingState } from '../../runtime/core/records.ts'
 import { type Draft, keys } from '../../runtime/ledger/draft.ts'
+import { DrawingClaims, type HoldWord } from './drawing.ts'
 import { LateClaims } from './late.ts'
 import { type Paid, type Place, Reference } from './reference.ts'
 
@@ -40,6 +41,7 @@ const FIELDS = ['ceiling', 'available', 'reserved', 'spent', 'allotted', 'revers
 export class Claims {
   readonly reference = new Reference()
   readonly late: LateClaims
+  readonly drawing: DrawingClaims
   /** `payment code` of every refusal that was recorded. */
   readonly refused = new Set<string>()
   readonly submitted = new Set<PaymentId>()
@@ -55,10 +57,12 @@ export class Claims {
   readonly #counters = new Map<PaymentId, readonly string[]>()
   readonly #approved = new Set<HoldId>()
 
-  constructor(rail: RailWord, fail: (why: string) => void) {
+  constructor(rail: RailWord, holds: HoldWord, fail: (why: string) => void) {
     this.#rail = rail
     this.#fail = fail
-    this.late = new LateClaims(this.reference, rail, (holds, why) => this.#must(holds, why))
+    const must = (holds: boolean, why: string) => this.#must(holds, why)
+    this.late = new LateClaims(this.reference, rail, must)
+    this.drawing = new DrawingClaims(this.reference, holds, must)
   }
 
   /** Follows one command that the store has carried out, for the first time or again; `draft` is what it wrote. */
@@ -129,6 +133,12 @@ export class Claims {
         if (awaits === 'capture') this.completing.add(id)
         return
       }
+      case 'askAuthorisation':
+      case 'authorised':
+      case 'draw':
+      case 'moveAuthorisation':
+        this.drawing.judge(done)
+        return
       case 'leaseRun':
       case 'saveStep':
       case 'finishRun':

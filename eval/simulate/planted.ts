@@ -251,4 +251,47 @@ export const PLANTED: { readonly [name: string]: Planted } = {
       return found.state === 'closed' ? { ...found, state: 'live' } : found
     },
   })),
+  'what the rail calls pending is taken for settled': {
+    rail: (rail) => ({
+      ...rail,
+      pay: async (order) => {
+        const outcome = await rail.pay(order)
+        if (outcome.kind !== 'pending') return outcome
+        const { reference } = outcome
+        const { amount, currency } = order
+        return { kind: 'settled', reference, amount, currency }
+      },
+    }),
+  },
+  'what a payer agreed to is taken whatever has been stopped since': lying(
+    ['complete'],
+    (draft) => ({
+      standing: (node: never) => ({ ...draft.standing(node), state: 'live' }),
+      need: (of: Key) => {
+        const found = draft.need(of)
+        return of.doc === 'run' && typeof found === 'object'
+          ? { ...found, state: 'running' }
+          : found
+      },
+    }),
+  ),
+  'an authorisation is placed by whoever asks': lying(
+    ['askAuthorisation'],
+    forgets('authorisation'),
+  ),
+  'what was drawn before is not counted': lying(['draw'], (draft) => ({
+    get: (of: Key) => {
+      const found = draft.get(of)
+      return of.doc === 'authorisation' && typeof found === 'object'
+        ? { ...found, drawn: 0 }
+        : found
+    },
+  })),
+  'what the rail holds is forgotten with its run': {
+    store: (store) => ({
+      ...store,
+      authorisations: async (query) =>
+        (await store.authorisations(query)).filter(({ state }) => state === 'placing'),
+    }),
+  },
 }

@@ -6,6 +6,7 @@ import { type PaymentId, railKeyOf } from '../../runtime/core/ids.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type {
   Rail,
+  RailKnown,
   RailLookup,
   RailOrder,
   RailOutcome,
@@ -14,6 +15,7 @@ import type {
   RailReversal,
 } from '../../runtime/core/rail.ts'
 import type { RailWord } from './claims.ts'
+import { RailHolds } from './holds.ts'
 import type { Process } from './process.ts'
 import type { World } from './world.ts'
 
@@ -27,19 +29,21 @@ const FATES = [
   ['more', 0.01],
   ['less', 0.04],
   ['silent', 0.04],
+  ['pending', 0.08],
 ] as const
 
-type Fate = 'well' | (typeof FATES)[number][0]
+export type Fate = 'well' | (typeof FATES)[number][0]
 
 interface Entry {
   readonly payment: PaymentId
-  readonly outcome: Exclude<RailOutcome, { kind: 'unknown' }>
+  outcome: Exclude<RailOutcome, { kind: 'unknown' }>
   readonly back: RailReversal[]
   /** The rail names no reversal, and says only that the money came back. */
   isWhole: boolean
 }
 
 export class RailBook implements RailWord {
+  readonly holds: RailHolds
   /** Reversals that will happen yet. */
   pending = 0
   readonly #world: World
@@ -52,6 +56,7 @@ export class RailBook implements RailWord {
 
   constructor(world: World) {
     this.#world = world
+    this.holds = new RailHolds(world, this)
   }
 
   moved(key: string): number | undefined {
@@ -97,6 +102,9 @@ export class RailBook implements RailWord {
         afterSuccess: ['returned', 'reversed'],
       },
       pay: (order) => this.#pay(process, order),
+      complete: (known) => this.#complete(process, known),
+      cancel: (known) => this.#cancel(process, known),
+      authorisations: this.holds.port(process),
       lookup: (key) => this.#world.io(process, 'rail.lookup', () => this.#lookup(key)),
       refund: (order) => this.#refund(process, order),
       lookupRefund: ({ key }) =>
@@ -110,7 +118,7 @@ export class RailBook implements RailWord {
     if (this.#silent.has(key) && !this.#isEnded(key)) return { kind: 'unknown', reason: 'silent' }
     if (isFaulty && random.chance(0.1)) return { kind: 'unknown', reason: 'reset' }
     const entry = this.#entries.get(key)
-    if (entry?.outcome.kind !== 'settled') this.#no.add(key)
+    if (entry === undefined || entry.outcome.kind === 'declined') this.#no.add(key)
     if (entry === undefined) return { kind: 'absent' }
     const { outcome, back, isWhole } = entry
     if (outcome.kind !== 'settled' || back.length === 0) return outcome
@@ -140,7 +148,7 @@ export class RailBook implements RailWord {
     world.trace(`rail.pay ${order.payment} ${fate}`)
     if (fate === 'silent') this.#silent.add(order.key)
     const no = () => this.#no.add(order.key)
-    return this.#send(process, { fate, no, deliver: () => this.#deliver(order, fate) })
+    return this.send(process, { fate, no, deliver: () => this.#deliver(order, fate) })
   }
 
   #refund(process: Process, order: RailRefund): Promise<RailRefundOutcome> {
@@ -151,15 +159,88 @@ export class RailBook implements RailWord {
     if (!world.claims.late.refunds.has(key))
       world.fail('the rail was called without a durable refund')
     // It answers in the end: nobody could say what became of a refund otherwise.
-    const drawn = this.#fate()
-    const fate = drawn === 'silent' ? 'lostReply' : drawn
+    const fate = this.spokenFate()
     world.trace(`rail.refund ${payment} ${fate}`)
     const no = () => this.#refused.add(key)
-    return this.#send(process, { fate, no, deliver: () => this.#giveBack(order, fate) })
+    return this.send(process, { fate, no, deliver: () => this.#giveBack(order, fate) })
+  }
+
+  /** It answers in the end. */
+  spokenFate(): Fate {
+    const drawn = this.#fate()
+    return drawn === 'silent' ? 'lostReply' : drawn
+  }
+
+  /** Pays what `may` lets it: a draw, over the same line. */
+  take(process: Process, order: RailOrder, may: () => boolean): Promise<RailOutcome> {
+    this.#judge(order)
+    const fate = this.spokenFate()
+    const isNo = fate === 'declined'
+    this.#world.trace(`rail.draw ${order.payment} ${fate}`)
+    const deliver = () => {
+      const before = this.#entries.get(order.key)
+      const isPaid = before !== undefined || (!isNo && may())
+      return this.#deliver(order, isPaid ? 'well' : 'declined')
+    }
+    return this.send(process, { fate, no: () => this.#no.add(order.key), deliver })
+  }
+
+  #complete(process: Process, { order }: RailKnown): Promise<RailOutcome> {
+    const { claims } = this.#world
+    if (!claims.completing.has(order.payment))
+      this.#world.fail('what a payer agreed to was taken unjudged')
+    return this.#tell(process, order, (entry) => {
+      const { outcome } = entry
+      const isAgreed = outcome.kind === 'pending' && outcome.awaits === 'capture'
+      if (!isAgreed) return
+      entry.outcome = settled(order, 'well')
+      this.#world.count('taken')
+    })
+  }
+
+  #cancel(process: Process, { order }: RailKnown): Promise<RailOutcome> {
+    return this.#tell(process, order, (entry) => {
+      if (entry.outcome.kind === 'pending') entry.outcome = { kind: 'declined', reason: 'voided' }
+    })
+  }
+
+  /** Something about a payment that it has, once it arrives; the answer is how it stands then. */
+  #tell(process: Process, { key }: RailOrder, act: (entry: Entry) => void): Promise<RailOutcome> {
+    const no = () => {
+      if (this.#entries.get(key)?.outcome.kind === 'declined') this.#no.add(key)
+    }
+    const deliver = () => {
+      const entry = this.#entries.get(key)
+      if (entry === undefined) this.#world.fail('the rail was told of what it does not have')
+      if (entry === undefined) return { kind: 'unknown', reason: 'absent' } as const
+      act(entry)
+      return entry.outcome
+    }
+    return this.send(process, { fate: this.spokenFate(), no, deliver })
+  }
+
+  /** A payer agrees or does not, the rail comes to its end, and nothing waits for ever. */
+  #ripen(order: RailOrder, entry: Entry): void {
+    const { random, scheduler, claims } = this.#world
+    scheduler.after(random.between(2_000, 40_000), () => {
+      const { outcome } = entry
+      if (outcome.kind !== 'pending') return
+      if (random.chance(0.3)) {
+        entry.outcome = { kind: 'declined', reason: 'expired' }
+      } else if (outcome.awaits === 'payer') {
+        entry.outcome = { ...outcome, awaits: 'capture', status: 'APPROVED' }
+        this.#ripen(order, entry)
+      } else if (outcome.awaits === 'rail') {
+        const state = claims.reference.paid(order.payment).state
+        if (state === 'released' && !claims.late.byPeople.has(order.payment))
+          this.#world.fail('money moved for a payment that had been released')
+        entry.outcome = settled(order, 'well')
+      } else this.#ripen(order, entry)
+    })
   }
 
   /** A request on its way, and a reply: either may be lost, late or doubled; `no` hears that the rail has moved nothing. */
-  #send<T extends { kind: string }>(
+  send<T extends { kind: string }>(
     process: Process,
     { fate, no, deliver }: { fate: Fate; no: () => void; deliver: () => T },
   ): Promise<T | Undelivered> {
@@ -215,15 +296,22 @@ export class RailBook implements RailWord {
     const isReleased = claims.reference.payments.get(payment)?.state === 'released'
     if (isReleased && !claims.late.byPeople.has(payment))
       world.fail('money moved for a payment that had been released')
-    const outcome =
-      fate === 'declined'
-        ? ({ kind: 'declined', reason: 'declined' } as const)
-        : settled(order, fate)
-    this.#entries.set(key, { payment, outcome, back: [], isWhole: false })
+    const outcome = this.#outcomeOf(order, fate)
+    const entry: Entry = { payment, outcome, back: [], isWhole: false }
+    this.#entries.set(key, entry)
+    if (outcome.kind === 'pending') this.#ripen(order, entry)
     world.trace(`rail moved ${payment} ${outcome.kind}`)
     if (outcome.kind === 'settled' && world.isFaulty && world.random.chance(0.2))
       this.#turnBack(key)
     return outcome
+  }
+
+  #outcomeOf(order: RailOrder, fate: Fate): Entry['outcome'] {
+    if (fate === 'declined') return { kind: 'declined', reason: 'declined' }
+    if (fate !== 'pending') return settled(order, fate)
+    this.#world.count('pending')
+    const awaits = this.#world.random.chance(0.7) ? 'payer' : 'rail'
+    return { kind: 'pending', awaits, reference: `ref-${order.key}`, status: 'CREATED' }
   }
 
   /** As much as is left of what moved, or nothing. */

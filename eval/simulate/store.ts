@@ -78,6 +78,8 @@ export class Store {
       events: read('events', ledger.events),
       feed: read('feed', ledger.feed),
       heads: read('heads', ledger.heads),
+      authorisation: read('authorisation', ledger.authorisation),
+      authorisations: read('authorisations', ledger.authorisations),
       onFeed: (listener) =>
         ledger.onFeed((run, position) => {
           if (process.isAlive) listener(run, position)

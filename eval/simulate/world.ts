@@ -35,6 +35,10 @@ export const COUNTED = [
   'checkpoints',
   'compared',
   'rollbacksRefused',
+  'pending',
+  'taken',
+  'drawn',
+  'voided',
 ] as const
 
 export type Counted = (typeof COUNTED)[number]
@@ -70,7 +74,7 @@ export class World {
     this.random = new Random(seed)
     this.scheduler = new Scheduler(START_MS, keepLines)
     this.counts = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<Counted, number>
-    this.claims = new Claims(this.rail, (why) => this.fail(why))
+    this.claims = new Claims(this.rail, this.rail.holds, (why) => this.fail(why))
     this.store = new Store(this, planted?.transitions)
     this.hasMonitor = this.random.chance(0.5)
     this.process = startProcess(this, 1)

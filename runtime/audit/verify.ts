@@ -138,6 +138,8 @@ interface Payment {
   /** The rail's ids of those that were made. */
   made?: Set<string>
   regained: number
+  /** The authorisation that it was taken out of. */
+  drawn?: string
   state: 'reserved' | 'submitted' | 'unknown' | 'settled' | 'released'
   settled?: {
     readonly seq: number
@@ -145,6 +147,21 @@ interface Payment {
     readonly reference: unknown
     readonly receipt: unknown
   }
+}
+
+/** Money that a rail was asked to hold for one payee, in the stream of the leaf that it is for. */
+interface Authorisation extends Place {
+  readonly payee: string
+  readonly asked: number
+  state: 'placing' | 'open' | 'voiding' | 'over'
+  amount?: number
+}
+
+/** A payment's part of it, with what had been taken by then, this included. */
+interface Draw extends Place {
+  readonly authorisation: string
+  readonly payment: Payment
+  readonly total: number
 }
 
 /** What a person was asked, and until when an answer counts. */
@@ -200,6 +217,8 @@ class Stream {
   versions: { readonly state: string; readonly since: number }[] | undefined
   /** What waits for a person, or was approved and nothing has used yet. */
   holds: Map<string, Hold> | undefined
+  authorisations: Map<string, Authorisation> | undefined
+  draws: Draw[] | undefined
   /** Reservations and submits, whose standings are looked up when all streams are read. */
   judged: Judged[] | undefined
   nodesLeft = 0
@@ -414,6 +433,12 @@ function openRefund({ refunds }: Payment, event: Event) {
   return asked?.state === 'open' ? asked : fail(event, `${event.type} out of its order`)
 }
 
+function authorisation({ authorisations }: Stream, event: Event, ...states: string[]) {
+  const found = authorisations?.get(text(event, 'authorisation'))
+  const isIn = found !== undefined && states.includes(found.state)
+  return isIn ? found : fail(event, `${event.type} out of its order`)
+}
+
 /** An end is the rail's word, or exactly what two operators resolved. */
 function decided({ resolved }: Payment, event: Event, amount: number): void {
   const { type, data } = event
@@ -611,6 +636,41 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
     if (event.at >= whole(stream.first, 'expires')) fail(event, 'taken after its time')
     payment(stream, event, 'unknown')
   },
+  authorisation_asked(stream, event) {
+    const { payee } = payment(stream, event, 'submitted')
+    const id = text(event, 'authorisation')
+    stream.authorisations ??= new Map()
+    if (stream.authorisations.has(id)) fail(event, 'one authorisation is asked for twice')
+    if (text(event, 'payee') !== payee) fail(event, 'an authorisation for another payee')
+    const { stream: name, seq } = event
+    const asked = whole(event, 'amount')
+    stream.authorisations.set(id, { stream: name, seq, payee, asked, state: 'placing' })
+  },
+  authorised(stream, event) {
+    const found = authorisation(stream, event, 'placing')
+    found.amount = whole(event, 'amount')
+    if (found.amount > found.asked) fail(event, 'more is authorised than was asked')
+    found.state = 'open'
+  },
+  drawn(stream, event) {
+    const paid = payment(stream, event, 'submitted')
+    if (whole(event, 'amount') !== paid.amount) fail(event, 'draws another amount')
+    if (paid.drawn !== undefined) fail(event, 'one payment is drawn twice')
+    paid.drawn = text(event, 'authorisation')
+    const { stream: name, seq } = event
+    const of = { authorisation: paid.drawn, payment: paid, total: whole(event, 'total') }
+    stream.draws ??= []
+    stream.draws.push({ stream: name, seq, ...of })
+  },
+  authorisation_voiding(stream, event) {
+    authorisation(stream, event, 'placing', 'open').state = 'voiding'
+  },
+  authorisation_voided(stream, event) {
+    authorisation(stream, event, 'voiding').state = 'over'
+  },
+  authorisation_failed(stream, event) {
+    authorisation(stream, event, 'placing').state = 'over'
+  },
   frozen: standing('frozen', 'live'),
   resumed: standing('live', 'frozen'),
   revoked: standing('revoked', 'live', 'frozen'),
@@ -624,7 +684,7 @@ const QUIET = words(
 
 /** What may follow `ended` with money in it: what comes back late, and its way up to the nearest open ancestor. */
 const LATE = words(
-  'reversed regained returned credited refund_asked refunded refund_failed refund_unknown rail_word',
+  'reversed regained returned credited refund_asked refunded refund_failed refund_unknown rail_word authorised authorisation_voiding authorisation_voided authorisation_failed',
 )
 
 /** The types of the gateway's own stream; a run's ones are looked up when everything is read. */
@@ -958,6 +1018,28 @@ function joinGateway({ streams, created, sealed, links }: Log): void {
   }
 }
 
+/** What payments of several leaves took out of one authorisation is never more than the rail was allowed to hold for it. */
+function joinDraws(nodes: readonly (readonly [string, Stream])[]): void {
+  const asked = new Map<string, { readonly run: string; readonly of: Authorisation; sum: number }>()
+  for (const [, { first, authorisations }] of nodes) {
+    for (const [id, of] of authorisations ?? []) {
+      if (asked.has(id)) fail(of, 'one authorisation is asked for twice')
+      asked.set(id, { run: first.run, of, sum: 0 })
+    }
+  }
+  for (const [, { first, draws = [] }] of nodes) {
+    for (const draw of draws) {
+      const { authorisation: id, payment: paid, total } = draw
+      const from = asked.get(id) ?? fail(draw, 'draws from what nobody asked for')
+      const { amount = 0, payee } = from.of
+      if (from.run !== first.run || payee !== paid.payee) fail(draw, 'draws for another payee')
+      if (paid.state !== 'released') from.sum += paid.amount
+      const isMore = total < paid.amount || total > amount || from.sum > amount
+      if (isMore) fail(draw, 'more is drawn than was authorised')
+    }
+  }
+}
+
 function joinStreams(log: Log): void {
   const nodes = [...log.streams].filter(([id]) => id !== 'gateway')
   if (log.links) {
@@ -970,6 +1052,7 @@ function joinStreams(log: Log): void {
   for (const [id, stream] of nodes) joinOrigin(log, id, stream)
   for (const [id, stream] of nodes) joinChildren(log, id, stream)
   for (const [id, stream] of nodes) judge(log, id, stream)
+  joinDraws(nodes)
   joinGateway(log)
   for (const [id, stream] of nodes) orderStandings(log, id, stream)
 }

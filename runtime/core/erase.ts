@@ -1,5 +1,5 @@
 /** What is sent to the ledger to erase the personal values of a run. */
-import type { HoldId, NodeId, PaymentId, RunId } from './ids.ts'
+import type { AuthorisationId, HoldId, NodeId, PaymentId, RunId } from './ids.ts'
 import type { Seconds } from './time.ts'
 
 /** Clear copies of personal values to wipe, of a run that is over; which ones there are, the caller lists. */
@@ -9,6 +9,7 @@ export interface EraseParts {
   readonly payments: readonly PaymentId[]
   readonly holds: readonly HoldId[]
   readonly steps: readonly StepName[]
+  readonly authorisations?: readonly AuthorisationId[]
   readonly now: Seconds
 }
 

@@ -10,6 +10,7 @@ import { z } from 'zod'
 import { NODE_KINDS } from './block.ts'
 import { CHECK_NAMES, CHECK_STATUSES, DENIAL_CODES } from './codes.ts'
 import {
+  authorisationIdSchema,
   type Digest,
   digestSchema,
   holderKeySchema,
@@ -63,6 +64,11 @@ const resolution = z.strictObject({
   amount: positiveMinorSchema,
   evidence: digestSchema,
   by: word,
+})
+const authorisationEnd = z.strictObject({
+  authorisation: authorisationIdSchema,
+  reason: word,
+  reference: word.optional(),
 })
 const acted = z.strictObject({ by: word, version: count })
 const noted = z.record(
@@ -234,6 +240,31 @@ export const EVENT_DATA = {
   }),
   /** What the payer agreed to may be taken from here on: everything above the payment was live. */
   completing: z.strictObject({ payment: paymentIdSchema, standings }),
+  /** In the stream of the leaf that it is placed for; the rail may be called from here on, once. No balance moves. */
+  authorisation_asked: z.strictObject({
+    authorisation: authorisationIdSchema,
+    payment: paymentIdSchema,
+    payee: identifierSchema,
+    amount: positiveMinorSchema,
+  }),
+  /** The rail holds so much. */
+  authorised: z.strictObject({
+    authorisation: authorisationIdSchema,
+    amount: positiveMinorSchema,
+    reference: word,
+    until: secondsSchema,
+  }),
+  /** A payment takes its amount out of it; `total` is what is taken out of it then, all in all. */
+  drawn: z.strictObject({
+    payment: paymentIdSchema,
+    authorisation: authorisationIdSchema,
+    amount: positiveMinorSchema,
+    total: positiveMinorSchema,
+  }),
+  /** Nothing more is drawn; then the rail's word that it holds nothing more. */
+  authorisation_voiding: authorisationEnd,
+  authorisation_voided: authorisationEnd,
+  authorisation_failed: authorisationEnd,
 } as const
 
 export type EventType = keyof typeof EVENT_DATA

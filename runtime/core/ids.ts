@@ -8,6 +8,7 @@ export type PaymentId = `pay_${string}`
 export type HoldId = `hold_${string}`
 export type ReceiptId = `rcpt_${string}`
 export type RefundId = `rfd_${string}`
+export type AuthorisationId = `auth_${string}`
 
 /** A registered destination of money, a principal or a merchant: named by the operator. */
 export type PayeeId = string
@@ -40,6 +41,7 @@ export const paymentIdSchema = prefixed('pay_')
 export const holdIdSchema = prefixed('hold_')
 export const receiptIdSchema = prefixed('rcpt_')
 export const refundIdSchema = prefixed('rfd_')
+export const authorisationIdSchema = prefixed('auth_')
 
 export function sha256(data: string | Uint8Array): Digest {
   return hash('sha256', data, 'base64url')
@@ -86,6 +88,14 @@ export const refundIdOf = (payment: PaymentId, key: string): RefundId =>
 
 /** The key that the rail deduplicates a refund on. */
 export const refundKeyOf = (refund: RefundId): string => `hg-${derive('rail-refund', refund)}`
+
+/** One authorisation for a run and payee, whoever places it. */
+export const authorisationIdOf = (run: RunId, payee: PayeeId): AuthorisationId =>
+  `auth_${derive('authorisation', run, payee)}`
+
+/** The key that the rail deduplicates an authorisation on. */
+export const authorisationKeyOf = (authorisation: AuthorisationId): string =>
+  `hg-${derive('rail-authorisation', authorisation)}`
 
 /** One hold per payment and per thing that the person is shown. */
 export const holdIdOf = (payment: PaymentId, digest: Digest): HoldId =>

@@ -2,9 +2,24 @@
  * The ledger's port. A store loads, applies a pure transition and commits atomically, or changes nothing; each
  * command is safe to send again, because it first reads whether its step is already recorded.
  */
+import type {
+  AskAuthorisation,
+  AuthorisationRecord,
+  Authorised,
+  DrawFrom,
+  MoveAuthorisation,
+} from './authorisation.ts'
 import type { CheckResult, Denial } from './codes.ts'
 import type { Erase, EraseParts } from './erase.ts'
-import type { Digest, HoldId, NodeId, PaymentId, PrincipalId, RunId } from './ids.ts'
+import type {
+  AuthorisationId,
+  Digest,
+  HoldId,
+  NodeId,
+  PaymentId,
+  PrincipalId,
+  RunId,
+} from './ids.ts'
 import type { Lease, MarkOverdue, Regain, Resolve, Reverse } from './late.ts'
 import type { Minor } from './money.ts'
 import type {
@@ -267,6 +282,19 @@ export interface Commands {
   erase: { input: Erase; result: Result<{ run: RunRecord }> }
   /** `frozen` is to be waited for; `revoked`, `run_closed` and `expired` will not pass; `conflict` where nothing waits. */
   complete: { input: Complete; result: Result<{ payment: PaymentRecord }> }
+  /** `created` for the one attempt that may call the rail; `insufficient` over the run's ceiling. */
+  askAuthorisation: {
+    input: AskAuthorisation
+    result: Result<{ authorisation: AuthorisationRecord; created: boolean }>
+  }
+  /** `insufficient` for more than was asked. */
+  authorised: { input: Authorised; result: Result<{ authorisation: AuthorisationRecord }> }
+  /** `insufficient` where more would be drawn than was authorised, `expired` where the rail does not honour it any more. */
+  draw: { input: DrawFrom; result: Result<{ payment: PaymentRecord }> }
+  moveAuthorisation: {
+    input: MoveAuthorisation
+    result: Result<{ authorisation: AuthorisationRecord }>
+  }
 }
 
 export type CommandName = keyof Commands
@@ -347,6 +375,9 @@ export interface Ledger {
   }): Promise<readonly PaymentRecord[]>
   /** With a refund that has no end yet, the oldest payment first. */
   refunding(limit: number): Promise<readonly PaymentRecord[]>
+  authorisation(id: AuthorisationId): Promise<AuthorisationRecord | undefined>
+  /** Of a run all of them; of no run those that have no end yet, the oldest first. */
+  authorisations(query: { run?: RunId; limit: number }): Promise<readonly AuthorisationRecord[]>
   hold(id: HoldId): Promise<HoldRecord | undefined>
   /** Oldest deadline first. */
   holds(query: {

@@ -2,6 +2,7 @@
  * What the ledger keeps: plain JSON documents, one interface each. Every one belongs to the organisation that
  * its store was opened for. Amounts are minor units of the run's currency, times whole UTC seconds.
  */
+import type { Drawn } from './authorisation.ts'
 import type { BlockClaims, NodeKind } from './block.ts'
 import type { CheckResult, DenialCode } from './codes.ts'
 import type {
@@ -253,6 +254,8 @@ export interface PaymentRecord {
   readonly approveUrl?: string
   /** The standings, as versions, under which what the payer agreed to may be taken: the gateway's first, then the path's. */
   readonly completing?: readonly number[]
+  /** Set where it is taken out of an authorisation. */
+  readonly drawn?: Drawn
   /** The leaf's head after the event that ended this payment: what its receipt carries. */
   readonly endHead?: Head
   readonly endedAtSeconds?: Seconds

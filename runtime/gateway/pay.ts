@@ -13,6 +13,7 @@ import { nowSeconds } from '../core/time.ts'
 import { paymentBody } from '../core/wire.ts'
 import { type Answer, inFlightAnswer } from './answers.ts'
 import type { Parsed, RawRequest } from './attempt.ts'
+import { payOrDraw } from './authorisations.ts'
 import { countersToRead } from './counters.ts'
 import type { Facts } from './facts.ts'
 import type { Gate } from './gate.ts'
@@ -20,7 +21,7 @@ import { type Caller, type Identified, identify, unauthenticated } from './ident
 import { recordOutcome } from './outcome.ts'
 import { parseRequest } from './parse.ts'
 import { approvalFor, type Purchase, purchaseOf, quoteFacts } from './purchase.ts'
-import { callRail, mayCallRail } from './rail.ts'
+import { mayCallRail } from './rail.ts'
 import { refusePayment } from './refuse.ts'
 import { answerOf, isAnswered, replay } from './replay.ts'
 import { reserve } from './reserve.ts'
@@ -77,7 +78,7 @@ export async function pay(gate: Gate, raw: RawRequest): Promise<Answer> {
   gate.verdicts.add('allow', 'none')
 
   if (!mayCallRail(gate, submitted.payment, nonce)) return inFlightAnswer(submitted.payment)
-  const outcome = await callRail(gate, submitted.payment)
+  const outcome = await payOrDraw(gate, submitted.payment)
   const ended = await recordOutcome(gate, submitted.payment, outcome, nowSeconds(gate.clock))
   return answerOf(gate, snapshot.run, ended)
 }

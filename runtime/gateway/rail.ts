@@ -16,10 +16,6 @@ export function mayCallRail(gate: Gate, payment: PaymentRecord, nonce: string): 
   return gate.clock.nowMs() - submittedAtMs <= gate.timings.submitStartMs
 }
 
-export function callRail(gate: Gate, payment: PaymentRecord): Promise<RailOutcome> {
-  return wordOf(() => gate.rail.pay(orderOf(payment)), gate.timings.railMs, gate.timers)
-}
-
 /** What the rail is asked to pay, the same at every question about it. */
 export function orderOf({ id, railKey, account, amount, currency }: PaymentRecord): RailOrder {
   const note = shortReceiptIdOf(receiptIdOf(id))
@@ -34,6 +30,7 @@ export function knownOf(payment: PaymentRecord): RailKnown {
     submittedAtSeconds:
       submittedAtMs === undefined ? createdAtSeconds : Math.floor(submittedAtMs / 1000),
     ...(reference === undefined ? {} : { reference }),
+    ...(payment.drawn === undefined ? {} : { authorisation: payment.drawn.reference }),
   }
 }
 

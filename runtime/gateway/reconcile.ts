@@ -16,6 +16,7 @@ import type { PaymentRecord } from '../core/records.ts'
 import { type Clock, nowSeconds, type Timers } from '../core/time.ts'
 import { isAwaited } from '../ledger/rules.ts'
 import { askRail, isLeased, lookup } from './asking.ts'
+import { tendAuthorisations } from './authorisations.ts'
 import type { Alarm } from './gate.ts'
 import { askAboutRefunds } from './refunds.ts'
 import { watchReversals } from './reversals.ts'
@@ -219,6 +220,8 @@ async function round(deps: ReconcileDeps, delays: ReconcileDelays, self: Self): 
   const times = { railMs, sinceMs, patienceMs, proofMs }
   const refundRound = { ...deps, ...times, refunding, isLeased: lease }
   await hear(() => askAboutRefunds(refundRound))
+  const drawMs = delays.submitStartMs + railMs
+  await each(() => tendAuthorisations({ ...deps, ...times, drawMs }))
   if (faults.length > 0) throw faults[0]
   const idsOf = (is: (payment: PaymentRecord) => boolean) => ends.filter(is).map(({ id }) => id)
   return {

@@ -5,6 +5,7 @@
  * Invariants: an event's balances are those of the account as it stands in the draft when the event is appended, and
  * nothing is appended to a stream whose last event does not say what the store had loaded.
  */
+import type { AuthorisationRecord } from '../core/authorisation.ts'
 import type { CheckResult, DenialCode } from '../core/codes.ts'
 import { Fault } from '../core/errors.ts'
 import {
@@ -16,7 +17,15 @@ import {
   eventHash,
   GATEWAY_ANCHOR,
 } from '../core/events.ts'
-import type { Digest, HoldId, NodeId, OrganisationId, PaymentId, RunId } from '../core/ids.ts'
+import type {
+  AuthorisationId,
+  Digest,
+  HoldId,
+  NodeId,
+  OrganisationId,
+  PaymentId,
+  RunId,
+} from '../core/ids.ts'
 import type { ProofUse } from '../core/ledger.ts'
 import type {
   Account,
@@ -59,6 +68,7 @@ export interface Docs {
   step: string
   attempt: Attempt
   gatewayHead: Head
+  authorisation: AuthorisationRecord
 }
 
 /** What a store works out when asked, inside the same transaction; never written. */
@@ -112,6 +122,7 @@ export const keys = {
   proofs: (now: Seconds, holder: string) => key('proofs', String(now), holder),
   openHolds: (run: RunId, now: Seconds) => key('openHolds', run, String(now)),
   submittedBelow: (node: StreamId) => key('submittedBelow', node),
+  authorisation: (id: AuthorisationId) => key('authorisation', id),
 }
 
 function withLastEvent(of: Key): Key[] {

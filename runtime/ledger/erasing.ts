@@ -8,6 +8,7 @@ import type { Ledger, Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { RunRecord } from '../core/records.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
+import { isOverAuthorisation } from './authorisations.ts'
 import { isMoneyWaiting, isSealed } from './erasure.ts'
 import { refused } from './rules.ts'
 
@@ -16,7 +17,7 @@ export type ErasedRun = Result<{ readonly run: RunRecord }>
 /** Records of one command: as many as one transaction of every store holds with room to spare. */
 const PART = 40
 
-type Item = Partial<Pick<EraseParts, 'nodes' | 'payments' | 'holds' | 'steps'>>
+type Item = Partial<Pick<EraseParts, 'nodes' | 'payments' | 'holds' | 'steps' | 'authorisations'>>
 
 /**
  * Refused with `money_waiting` or `run_live`, and then nothing is touched; only a refund that is asked for meanwhile ends
@@ -29,7 +30,9 @@ export async function eraseRun(
 ): Promise<ErasedRun> {
   const limit = LIMITS.nodes
   const payments = await ledger.payments({ run: id, limit })
-  if (payments.some(isMoneyWaiting)) return refused('money_waiting')
+  const authorisations = await ledger.authorisations({ run: id, limit })
+  const isWaiting = payments.some(isMoneyWaiting) || !authorisations.every(isOverAuthorisation)
+  if (isWaiting) return refused('money_waiting')
   const run = await ledger.run(id)
   if (run === undefined) return refused('not_found')
   if (!isSealed(run)) return refused('run_live')
@@ -47,6 +50,7 @@ export async function eraseRun(
   items.push(
     ...holds.map((hold) => ({ holds: [hold.id] })),
     ...payments.map((payment) => ({ payments: [payment.id] })),
+    ...authorisations.map((each) => ({ authorisations: [each.id] })),
   )
   const rest = await wipe(items)
   if (!rest.ok) return rest
@@ -68,6 +72,7 @@ async function wipeParts(
       payments: part.flatMap(({ payments = [] }) => payments),
       holds: part.flatMap(({ holds = [] }) => holds),
       steps: part.flatMap(({ steps = [] }) => steps),
+      authorisations: part.flatMap((each) => each.authorisations ?? []),
       now: nowSeconds(clock),
     })
     if (!wiped.ok) return wiped

@@ -9,6 +9,7 @@ import type { Commands, Refused } from '../core/ledger.ts'
 import { ERASED } from '../core/personal.ts'
 import type { HoldRecord, NodeRecord, PaymentRecord, RunRecord } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
+import { isOverAuthorisation } from './authorisations.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { refused } from './rules.ts'
 import { TERMINAL } from './runs.ts'
@@ -24,7 +25,7 @@ export function* eraseParts(
   input: EraseParts,
   draft: Draft,
 ): Steps<Commands['eraseParts']['result']> {
-  const { nodes, payments, holds, steps, now } = input
+  const { nodes, payments, holds, steps, authorisations = [], now } = input
   const stepKeys = steps.map(({ node, name }) => keys.step(node, name))
   const owners = [...new Set([...nodes, ...steps.map(({ node }) => node)])]
   yield [
@@ -32,6 +33,7 @@ export function* eraseParts(
     ...owners.map(keys.node),
     ...payments.map(keys.payment),
     ...holds.map(keys.hold),
+    ...authorisations.map(keys.authorisation),
     ...stepKeys,
   ]
   const run = draft.get(keys.run(input.run))
@@ -42,18 +44,29 @@ export function* eraseParts(
     ...owners.map((id) => draft.get(keys.node(id))),
     ...payments.map((id) => draft.get(keys.payment(id))),
     ...holds.map((id) => draft.get(keys.hold(id))),
+    ...authorisations.map((id) => draft.get(keys.authorisation(id))),
   ]
   if (records.some((record) => record?.run !== run.id)) return refused('conflict')
   for (const id of nodes) wipeNode(draft, draft.need(keys.node(id)), now)
   for (const id of payments) wipePayment(draft, draft.need(keys.payment(id)))
   for (const id of holds) wipeHold(draft, draft.need(keys.hold(id)))
+  for (const id of authorisations) {
+    const of = keys.authorisation(id)
+    draft.put(of, { ...draft.need(of), account: ERASED })
+  }
   for (const key of stepKeys) if (draft.get(key) !== undefined) draft.remove(key)
   return { ok: true }
 }
 
-function judge(draft: Draft, run: RunRecord, { payments }: EraseParts): Refused | undefined {
+function judge(
+  draft: Draft,
+  run: RunRecord,
+  { payments, authorisations = [] }: EraseParts,
+): Refused | undefined {
   const found = payments.flatMap((id) => draft.get(keys.payment(id)) ?? [])
-  if (found.some(isMoneyWaiting)) return refused('money_waiting')
+  const held = authorisations.flatMap((id) => draft.get(keys.authorisation(id)) ?? [])
+  const isWaiting = found.some(isMoneyWaiting) || !held.every(isOverAuthorisation)
+  if (isWaiting) return refused('money_waiting')
   return isSealed(run) ? undefined : refused('run_live')
 }
 

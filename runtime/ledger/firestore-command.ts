@@ -163,6 +163,7 @@ export function lanesOf<K extends CommandName>(name: K, input: Commands[K]['inpu
     readonly node?: string
     readonly stream?: string
     readonly run?: RunId | { id: RunId }
+    readonly authorisation?: string
   }
   if (name === 'createRun') return ['gateway']
   if (name === 'finishRun' || name === 'haltRun')
@@ -178,6 +179,7 @@ export function lanesOf<K extends CommandName>(name: K, input: Commands[K]['inpu
     named.child?.parent,
     named.node,
     named.stream,
+    named.authorisation,
     ...(named.counters ?? []).map(({ key }) => `counter ${key}`),
   ]
   return [...ofPayment, ...others].filter((lane) => lane !== undefined)

@@ -18,6 +18,7 @@ import type { OrganisationId, RunId } from '../core/ids.ts'
 import type { ProofUse } from '../core/ledger.ts'
 import type { EventRecord, StreamId } from '../core/records.ts'
 import { type Seconds, seconds } from '../core/time.ts'
+import { isOverAuthorisation } from './authorisations.ts'
 import {
   type DocKind,
   type Docs,
@@ -172,6 +173,10 @@ const INDEX: Index = {
       onTheWay: state === 'submitted' ? ['gateway', ...path] : [],
     }
   },
+  authorisation: (of) => ({
+    run: of.run,
+    open: isOverAuthorisation(of) ? '' : padded(of.createdAtSeconds),
+  }),
   hold: ({ run, payment, state, expiresAtSeconds }) => ({
     payment,
     ...listed(run, state, expiresAtSeconds),

@@ -3,6 +3,7 @@
  * what stands level where a limit cuts it.
  */
 import { type DocumentSnapshot, FieldPath } from '@google-cloud/firestore'
+import type { AuthorisationRecord } from '../core/authorisation.ts'
 import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
 import type { HeadsOf, Page } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
@@ -29,7 +30,7 @@ import {
   textOf,
 } from './firestore-documents.ts'
 import type { Source } from './firestore-instant.ts'
-import type { HoldQuery, PaymentQuery, Rows } from './reads.ts'
+import type { AuthorisationQuery, HoldQuery, PaymentQuery, Rows } from './reads.ts'
 
 /** What is shown of a node besides its record. */
 const OF_NODE = ['account', 'standing', 'attempt'] as const
@@ -69,6 +70,7 @@ export class Gathering {
       payments: missing,
       refunding: missing,
       holds: missing,
+      authorisations: missing,
       events: missing,
       feed: missing,
       heads: missing,
@@ -153,6 +155,17 @@ export class Gathering {
   async refunding(limit: number): Promise<readonly PaymentRecord[]> {
     const open = this.#place.of('payment').where('refunding', '>', '').orderBy('refunding')
     return (await this.#source.all(open.limit(limit))).map(recordOf<PaymentRecord>)
+  }
+
+  async authorisations({
+    run,
+    limit,
+  }: AuthorisationQuery): Promise<readonly AuthorisationRecord[]> {
+    const all = this.#place.of('authorisation')
+    const some = run === undefined ? all.where('open', '>', '').orderBy('open') : undefined
+    const found = await this.#source.all((some ?? all.where('run', '==', run)).limit(limit))
+    const records = found.map(recordOf<AuthorisationRecord>)
+    return records.sort((a, b) => a.createdAtSeconds - b.createdAtSeconds)
   }
 
   async holds(query: HoldQuery): Promise<readonly HoldRecord[]> {

@@ -90,4 +90,9 @@ const GATHER: Gatherers = {
     const heads = await from.heads(of)
     return from.rows({ heads: () => heads })
   },
+  authorisation: (from, id) => from.one(keys.authorisation(id)),
+  authorisations: async (from, query) => {
+    const authorisations = await from.authorisations(query)
+    return from.rows({ authorisations: () => authorisations })
+  },
 }

@@ -1,4 +1,5 @@
 /** A ledger in memory: for simulation, tests and demonstrations that need no durability. Lost with the process. */
+import type { AuthorisationRecord } from '../core/authorisation.ts'
 import { Fault } from '../core/errors.ts'
 import type { NodeId, OrganisationId, PaymentId, RunId } from '../core/ids.ts'
 import type { HeadsOf, Ledger, Page } from '../core/ledger.ts'
@@ -13,8 +14,10 @@ import type {
   StreamId,
 } from '../core/records.ts'
 import { type Seconds, seconds } from '../core/time.ts'
+import { isOverAuthorisation } from './authorisations.ts'
 import type { Draft, Key, Load, Loaded, LoadKind, ProofsKept } from './draft.ts'
 import {
+  type AuthorisationQuery,
   feedListeners,
   type HoldQuery,
   ledgerOf,
@@ -116,6 +119,14 @@ class MemoryRows implements Rows {
       .filter((hold) => run === undefined || hold.run === run)
       .filter(({ state }) => states === undefined || states.includes(state))
       .sort((a, b) => a.expiresAtSeconds - b.expiresAtSeconds)
+      .slice(0, limit)
+  }
+
+  authorisations({ run, limit }: AuthorisationQuery): readonly AuthorisationRecord[] {
+    const all = mapOf(this.#docs, 'authorisation').values() as Iterable<AuthorisationRecord>
+    return [...all]
+      .filter((each) => (run === undefined ? !isOverAuthorisation(each) : each.run === run))
+      .sort((a, b) => a.createdAtSeconds - b.createdAtSeconds)
       .slice(0, limit)
   }
 

@@ -9,6 +9,7 @@ import { type Minor, minor, minus, plus, ZERO } from '../core/money.ts'
 import { digestAt } from '../core/personal.ts'
 import type { PaymentRecord, RailSaid } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
+import { undraw } from './authorisations.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { counterOf } from './payments.ts'
 import { climb, isAwaited, isOpen, refused } from './rules.ts'
@@ -119,6 +120,8 @@ export function* releaseAs(
   })
   if (draft.get(claim) === id) draft.remove(claim)
   uncount(draft, payment, { count: 1, amount })
+  // What people decide the rail may yet take: its sum is the rail's own word alone.
+  if (evidence === undefined) yield* undraw(draft, payment)
   const released: PaymentRecord = {
     ...ended(payment),
     ...statusOnly(end),

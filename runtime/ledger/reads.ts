@@ -1,4 +1,5 @@
 /** What a ledger answers without changing anything, written once over the few lookups that each store offers. */
+import type { AuthorisationRecord } from '../core/authorisation.ts'
 import { Fault } from '../core/errors.ts'
 import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
 import type {
@@ -27,6 +28,7 @@ import { keys, type Load } from './draft.ts'
 
 export type PaymentQuery = Parameters<Ledger['payments']>[0]
 export type HoldQuery = Parameters<Ledger['holds']>[0]
+export type AuthorisationQuery = Parameters<Ledger['authorisations']>[0]
 
 /** The lookups of one store, all as of one instant. Lists are complete unless a limit is given. */
 export interface Rows {
@@ -44,6 +46,8 @@ export interface Rows {
   /** Payments with a refund that has no end yet, the oldest first. */
   refunding(limit: number): readonly PaymentRecord[]
   holds(query: HoldQuery): readonly HoldRecord[]
+  /** Of a run all of them; of no run those that have no end yet, the oldest first. */
+  authorisations(query: AuthorisationQuery): readonly AuthorisationRecord[]
   events(stream: StreamId, after: number, limit: number): readonly EventRecord[]
   feed(run: RunId, after: number, limit: number): readonly FeedEntry[]
   heads(of?: HeadsOf): readonly { stream: StreamId; head: Head }[]
@@ -82,6 +86,8 @@ const READS: Reads = {
   events: (rows, stream, after, limit) => rows.events(stream, after, limit),
   feed: (rows, run, after, limit) => rows.feed(run, after, limit),
   heads: (rows, of) => rows.heads(of),
+  authorisation: (rows, id) => rows.load(keys.authorisation(id)),
+  authorisations: (rows, query) => rows.authorisations(query),
 }
 
 /** Answers one read as of now. */
@@ -194,6 +200,8 @@ export function ledgerOf(backend: Backend): Ledger {
     events: (stream, after, limit) => read('events', stream, after, limit),
     feed: (run, after, limit) => read('feed', run, after, limit),
     heads: (of) => read('heads', of),
+    authorisation: (id) => read('authorisation', id),
+    authorisations: (query) => read('authorisations', query),
     onFeed: (listener) => backend.onFeed(listener),
     ping: () => backend.ping(),
     close: () => backend.close(),

@@ -42,6 +42,7 @@ const READERS: { readonly [K in DocKind | 'lastEvent']: Reader<K> } = {
   node: byId('nodes'),
   payment: byId('payments'),
   hold: byId('holds'),
+  authorisation: byId('authorisations'),
   mandate: [
     'SELECT id FROM runs WHERE organisation = ? AND principal = ? AND jti = ?',
     (row) => text(row, 'id') as RunId,
@@ -166,6 +167,12 @@ const SAVE_HOLD = `INSERT INTO holds
   ON CONFLICT (organisation, id) DO UPDATE SET state = excluded.state,
     expires_at = excluded.expires_at, record = excluded.record`
 
+const SAVE_AUTHORISATION = `INSERT INTO authorisations
+    (organisation, id, ordinal, run, state, amount, drawn, record)
+  VALUES (?, ?, ${next('authorisations')}, ?, ?, ?, ?, ?)
+  ON CONFLICT (organisation, id) DO UPDATE SET state = excluded.state,
+    amount = excluded.amount, drawn = excluded.drawn, record = excluded.record`
+
 type Writer<K extends DocKind> = (
   value: Docs[K],
   organisation: OrganisationId,
@@ -230,6 +237,10 @@ const WRITERS: { readonly [K in DocKind]: Writer<K> } = {
     `INSERT INTO attempts (organisation, node, record) VALUES (?, ?, ?)
      ON CONFLICT (organisation, node) DO UPDATE SET record = excluded.record`,
     ...[org, ...id, JSON.stringify(attempt)],
+  ],
+  authorisation: (of, org) => [
+    SAVE_AUTHORISATION,
+    ...[org, of.id, org, of.run, of.state, of.amount, of.drawn, JSON.stringify(of)],
   ],
   gatewayHead: ({ seq, hash }, org) => [
     `INSERT INTO gateway_heads (organisation, seq, hash) VALUES (?, ?, ?)

@@ -1,4 +1,5 @@
 /** The embedded store's lookups and its one way of writing: a whole draft, inside the caller's transaction. */
+import type { AuthorisationRecord } from '../core/authorisation.ts'
 import type { NodeId, OrganisationId, PaymentId, RunId } from '../core/ids.ts'
 import type { HeadsOf, Page } from '../core/ledger.ts'
 import type {
@@ -13,7 +14,7 @@ import type {
 } from '../core/records.ts'
 import { seconds } from '../core/time.ts'
 import type { Draft, Key, Load, Loaded, LoadKind, ProofsKept } from './draft.ts'
-import type { HoldQuery, PaymentQuery, Rows } from './reads.ts'
+import type { AuthorisationQuery, HoldQuery, PaymentQuery, Rows } from './reads.ts'
 import type { Database, Row, Value } from './sqlite-database.ts'
 import { eventOf, loadDocument, record, saveDocument, text, whole } from './sqlite-documents.ts'
 
@@ -142,6 +143,17 @@ export class SqliteRows implements Rows {
 
   holds(query: HoldQuery): readonly HoldRecord[] {
     return this.#list('holds', 'expires_at, id', query, record<HoldRecord>)
+  }
+
+  authorisations({ run, limit }: AuthorisationQuery): readonly AuthorisationRecord[] {
+    // Of the partial index, in its own words.
+    const which = run === undefined ? "state IN ('placing', 'open', 'voiding')" : 'run = ?'
+    return this.#all(
+      `SELECT record FROM authorisations WHERE organisation = ? AND ${which}
+       ORDER BY ordinal LIMIT ?`,
+      [...(run === undefined ? [] : [run]), limit],
+      record<AuthorisationRecord>,
+    )
   }
 
   events(stream: StreamId, after: number, limit: number): readonly EventRecord[] {

@@ -313,6 +313,26 @@ DROP TABLE attempts;
 ALTER TABLE attempts_by_node RENAME TO attempts;
 `
 
+/** Money that a rail holds for one payee of a run: never more is drawn from it than it has. */
+const AUTHORISATIONS = `
+CREATE TABLE authorisations (
+  organisation TEXT NOT NULL,
+  id TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  run TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('placing', 'open', 'voiding', 'voided', 'failed')),
+  amount INTEGER NOT NULL CHECK (amount >= 1),
+  drawn INTEGER NOT NULL CHECK (drawn BETWEEN 0 AND amount),
+  record TEXT NOT NULL CHECK (json_valid(record)),
+  PRIMARY KEY (organisation, id),
+  UNIQUE (organisation, ordinal),
+  FOREIGN KEY (organisation, run) REFERENCES runs (organisation, id)
+) STRICT;
+CREATE INDEX authorisations_of_run ON authorisations (organisation, run, ordinal);
+CREATE INDEX authorisations_open ON authorisations (organisation, ordinal)
+  WHERE state IN ('placing', 'open', 'voiding');
+`
+
 /** What makes version n of the tables from version n - 1, in order. A step that was once released never changes. */
 const STEPS: readonly string[] = [
   FIRST,
@@ -321,6 +341,7 @@ const STEPS: readonly string[] = [
   REVERSED,
   REFUNDING,
   CHAINED_ONCE,
+  AUTHORISATIONS,
 ]
 
 /** Written to `user_version`; a file with a higher one was made by a newer program. */

@@ -12,6 +12,7 @@
  */
 import type { OrganisationId } from '../core/ids.ts'
 import type { CommandName, Commands } from '../core/ledger.ts'
+import { askAuthorisation, authorised, draw, moveAuthorisation } from './authorisations.ts'
 import { complete } from './completing.ts'
 import { Draft, type Load, runSteps, type Steps } from './draft.ts'
 import { erase, eraseParts } from './erasure.ts'
@@ -61,6 +62,10 @@ export const TRANSITIONS: Transitions = {
   eraseParts,
   erase,
   complete,
+  askAuthorisation,
+  authorised,
+  draw,
+  moveAuthorisation,
 }
 
 export interface Decision<K extends CommandName> {

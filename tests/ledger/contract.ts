@@ -1,5 +1,6 @@
 /** What every store must hold to: one suite, run on each by its factory; a part for each command. */
 import { afterEach, beforeEach, describe } from 'vitest'
+import { authorisationsContract } from './contract/authorisations.ts'
 import { type Bench, benchOf, type Opened } from './contract/bench.ts'
 import { closeContract } from './contract/close.ts'
 import { createRunContract } from './contract/create-run.ts'
@@ -43,6 +44,7 @@ const CONTRACT = {
   organisations: organisationsContract,
   together: togetherContract,
   word: wordContract,
+  authorisations: authorisationsContract,
 } satisfies Record<string, (bench: Bench) => void>
 
 export type Part = keyof typeof CONTRACT

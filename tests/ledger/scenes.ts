@@ -1,7 +1,7 @@
 /** For each command a ledger in which it has something to do, and its input: the same each time. */
 import { signSeal } from '../../runtime/audit/seal.ts'
 import { deny } from '../../runtime/core/codes.ts'
-import { holdIdOf, sha256 } from '../../runtime/core/ids.ts'
+import { authorisationIdOf, holdIdOf, sha256 } from '../../runtime/core/ids.ts'
 import { ed25519FromSeed } from '../../runtime/core/keys.ts'
 import type { CommandName, Commands, Ledger } from '../../runtime/core/ledger.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
@@ -124,6 +124,21 @@ async function refunding(ledger: Ledger) {
   return { ...of, refund: ASKED.id }
 }
 
+const UNTIL = { untilSeconds: later(NOW, 3_600) }
+
+async function toAuthorise(ledger: Ledger): Promise<Commands['askAuthorisation']['input']> {
+  const { payment, leaf } = await reserved(ledger, 'mine')
+  const authorisation = authorisationIdOf(leaf.run, aPayment(leaf).payee)
+  const of = { authorisation, payment, nonce: 'mine', amount: minor(1_000), key: 'hg-key' }
+  return { ...of, nowMs: NOW * 1000, now: NOW }
+}
+
+async function asked(ledger: Ledger) {
+  const input = await toAuthorise(ledger)
+  accepted(await ledger.execute('askAuthorisation', input))
+  return input
+}
+
 export const SCENES: Scenes = {
   createRun: async () => ({ ...aRun(), token: 'root token', nodes: 9, now: NOW }),
   split: async (ledger) => {
@@ -225,5 +240,20 @@ export const SCENES: Scenes = {
     const word = { payment, reason: 'awaits_capture', said, now: NOW }
     accepted(await ledger.execute('markUnknown', word))
     return { payment, now: NOW }
+  },
+  askAuthorisation: toAuthorise,
+  authorised: async (ledger) => {
+    const { authorisation } = await asked(ledger)
+    return { authorisation, amount: minor(1_000), reference: 'AUTH1', ...UNTIL, now: NOW }
+  },
+  draw: async (ledger) => {
+    const { authorisation, payment, nonce } = await asked(ledger)
+    const word = { authorisation, amount: minor(1_000), reference: 'AUTH1', ...UNTIL, now: NOW }
+    accepted(await ledger.execute('authorised', word))
+    return { authorisation, payment, nonce, now: NOW }
+  },
+  moveAuthorisation: async (ledger) => {
+    const { authorisation } = await asked(ledger)
+    return { authorisation, to: 'failed', reason: 'declined', now: NOW }
   },
 }
