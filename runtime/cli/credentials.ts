@@ -1,5 +1,5 @@
 /** What a gateway is given of credentials at its start: by whom, for which host, and what is said about it. */
-import type { Config } from '../config.ts'
+import { type Config, readEnvironment } from '../config.ts'
 import type { LogEntry } from '../http/server.ts'
 import type { CredentialName, Place } from '../secrets/catalogue.ts'
 import { createSecretGuard, type SecretGuard } from '../secrets/guard.ts'
@@ -89,6 +89,15 @@ export async function credentialsAtStart(io: Io, start: Start): Promise<AtStart>
   } finally {
     await manager?.close()
   }
+}
+
+/** What a rail of a play world gave as variables, resolved as a gateway's own would be. Throws Fault `config_invalid`. */
+export const credentialsIn = (
+  variables: Readonly<Record<string, string>>,
+  needs: Needs,
+): Promise<Credentials> => {
+  const given = readEnvironment(variables).credentials
+  return resolveCredentials({ ...needs, sources: { given, secretManager: createSecretManager } })
 }
 
 async function allOf(needs: readonly Needs[], sources: Sources): Promise<Credentials> {

@@ -5,6 +5,7 @@ import { createClient } from '../../runtime/client/client.ts'
 import { mintChild, readToken } from '../../runtime/client/mint.ts'
 import { signProof } from '../../runtime/client/proof.ts'
 import {
+  type ComposeOptions,
   compose,
   type GatewaySecrets,
   type Headgate,
@@ -27,6 +28,7 @@ import { minor } from '../../runtime/core/money.ts'
 import type { Rail } from '../../runtime/core/rail.ts'
 import { later, nowSeconds, seconds } from '../../runtime/core/time.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
+import type { SecretGuard } from '../../runtime/secrets/guard.ts'
 import { Secret } from '../../runtime/secrets/secret.ts'
 
 export const newKey = (): KeyObject => generateKeyPairSync('ed25519').privateKey
@@ -103,6 +105,9 @@ export async function startGateway(
     overrides?: Overrides
     config?: Partial<ConfigFile>
     demo?: boolean
+    /** The configured rail with its credentials and a store on a disk, in the place of fakes. */
+    real?: Pick<ComposeOptions, 'credentials' | 'store' | 'checkpoints'>
+    guard?: SecretGuard
     /** The same gateway again, with other root keys if any are given. */
     again?: TestGateway
     roots?: Pick<GatewaySecrets, 'root' | 'retiring'>
@@ -163,9 +168,13 @@ export async function startGateway(
     secrets,
     log: ({ code, message }) => void logged.push(`${code}: ${message}`),
     ...(options.demo ? { demoMandate: () => sign(claims()) } : {}),
+    ...options.real,
+    ...(options.guard ? { guard: options.guard } : {}),
     overrides: {
-      ...(options.config?.store ? {} : { ledger: createMemoryLedger({ organisation: 'test' }) }),
-      rail,
+      ...(options.config?.store || options.real
+        ? {}
+        : { ledger: createMemoryLedger({ organisation: 'test' }) }),
+      ...(options.real ? {} : { rail }),
       manual: true,
       ...options.overrides,
     },

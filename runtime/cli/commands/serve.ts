@@ -13,7 +13,7 @@ import {
 import type { LogEntry } from '../../http/server.ts'
 import { loginCodeAnswer } from '../../http/shapes.ts'
 import { guardedError } from '../../secrets/guarded.ts'
-import { type AtStart, credentialsAtStart, needsOfRail } from '../credentials.ts'
+import { type AtStart, credentialsAtStart, credentialsIn, needsOfRail } from '../credentials.ts'
 import { dataFile, openDataDir, replaceFile, secretsOfBundle, writeIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
@@ -217,8 +217,9 @@ async function start(io: Io, options: ServeOptions): Promise<void> {
     const mission = loadMission(DEFAULT_MISSION)
     const demoMandate = () => outside.sign(mission.mandate)
     const acceptRollback = options.acceptRollback === true
-    const { credentials } = outside.rail
-    await serveUntilStopped(io, { path, config, credentials, demoMandate, acceptRollback }, options)
+    const credentials = await credentialsIn(outside.rail.env, needsOfRail(config.rail))
+    const toServe = { path, config, credentials, demoMandate, acceptRollback }
+    await serveUntilStopped(io, toServe, options)
   } finally {
     await outside.close()
   }
