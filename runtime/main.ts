@@ -54,12 +54,13 @@ async function ask(question: string, signal: AbortSignal): Promise<string | unde
 
 /** What is typed is drawn nowhere and kept in no history. */
 async function askUnseen(question: string, signal: AbortSignal): Promise<string | undefined> {
-  process.stderr.write(question)
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   const reader = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 })
   const closed = new Promise<undefined>((resolve) => reader.once('close', () => resolve(undefined)))
   // In raw mode the terminal turns no key press into a signal.
   reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  // Not before: until the reader is there the terminal itself shows what is typed.
+  process.stderr.write(question)
   try {
     return await Promise.race([reader.question('', { signal }), closed])
   } catch {
