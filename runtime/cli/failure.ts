@@ -20,6 +20,9 @@ export const EXIT = {
   passphrase: 15,
   secretsFile: 16,
   secretsNewer: 17,
+  /** A receipt that does not hold, and one that holds and is about something else than was asked. */
+  receiptFalse: 20,
+  receiptOther: 21,
   interrupted: 130,
 } as const
 

@@ -7,12 +7,13 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../core/errors.ts'
 import { SealError, type SealProblem } from '../secrets/sealed.ts'
-import { auditCommand, receiptCommand } from './commands/audit.ts'
+import { auditCommand } from './commands/audit.ts'
 import { backupCommand } from './commands/backup.ts'
 import { demoCommand } from './commands/demo.ts'
 import { decideCommand, holdsCommand } from './commands/holds.ts'
 import { keysCommand, mandateCommand } from './commands/keys.ts'
 import { paymentsCommand } from './commands/payments.ts'
+import { receiptCommand } from './commands/receipt.ts'
 import {
   cancelCommand,
   eraseCommand,
@@ -31,7 +32,7 @@ const EXIT_HELP = `
 Exit codes: 0 done, 1 the answer is no, 2 usage, 3 configuration, 4 data folder, 5 store of a newer version,
 6 data folder in use, 7 port taken, 8 no gateway answers, 9 not allowed, 10 not found, 11 refused, 12 unavailable,
 13 a fault of ours, 14 Node too old, 15 passphrase, 16 file of secrets damaged, 17 file of secrets of another version,
-130 interrupted.
+20 a receipt that does not hold, 21 a receipt about something else, 130 interrupted.
 `
 
 /** All commands, as data for `runCli` and for the tests that walk them. */

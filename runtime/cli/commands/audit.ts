@@ -1,4 +1,4 @@
-/** Commands for auditors: export the log, verify it against itself and its seals, verify a receipt. */
+/** Commands for auditors: export the log, verify it against itself and its seals. */
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -18,16 +18,12 @@ import {
   verifyExport,
 } from '../../audit/verify.ts'
 import type { RunId } from '../../core/ids.ts'
-import { parseJws, verifyJws } from '../../core/jws.ts'
-import { type Jwks, jwksSchema, publicKeyOf } from '../../core/keys.ts'
+import { jwksSchema } from '../../core/keys.ts'
 import type { Ledger } from '../../core/ledger.ts'
-import { formatMoney } from '../../core/money.ts'
-import { type Receipt, receiptSchema } from '../../core/receipt.ts'
 import type { RunRecord } from '../../core/records.ts'
-import { isoTime } from '../../core/time.ts'
 import { publicKeyOfSigner } from '../../http/public-key.ts'
 import { everyRun } from '../../ledger/reads.ts'
-import { type Api, createApi } from '../api.ts'
+import type { Api } from '../api.ts'
 import { dataFile, openDataDir, readIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import { type Io, table } from '../io.ts'
@@ -38,12 +34,12 @@ import {
   dataPath,
   emit,
   isServed,
-  readDocument,
   readInput,
   type ServerOptions,
   withServer,
   withStore,
 } from './context.ts'
+import { readJwks } from './receipt.ts'
 import { runId, runsOf } from './runs.ts'
 
 type Options = ServerOptions & { json?: boolean }
@@ -227,9 +223,6 @@ async function inFile(file: string): Promise<readonly string[]> {
 const readAll = (files: readonly string[] = []): Promise<string[]> =>
   Promise.all(files.map(readInput))
 
-const readJwks = (file: string): Promise<Jwks> =>
-  readDocument(file, jwksSchema, `${file} is wrong: expected a JSON Web Key Set`)
-
 function verdictText(verdict: AuditVerdict, kept: VerifyOptions): string {
   const { ok, events, streams, runs, personal, broken } = verdict
   const rows = runs.map((run) => [
@@ -310,56 +303,3 @@ async function writeLines(body: ReadableStream, out: string): Promise<number> {
   }
   return events
 }
-
-export function receiptCommand(io: Io): Command {
-  const verify = command({
-    name: 'verify',
-    summary: 'check a receipt’s signature and print what it says',
-    examples: [
-      'headgate receipt verify receipt.jws --jwks keys.json',
-      'headgate receipt verify - --url https://pay.example.com',
-    ],
-  })
-    .argument(
-      '<file>',
-      'the receipt as a compact JWS, or the answer of GET /receipts/{id} (- for stdin)',
-    )
-    .option('--jwks <file>', 'the gateway’s key set, from a file')
-  const action = async (file: string, options: Options & { jwks?: string }) => {
-    const jws = receiptIn(await readInput(file))
-    const receipt = verifyReceipt(jws, await keysFor(io, options))
-    emit(io, options, { valid: true, receipt }, () => receiptText(receipt))
-  }
-  return new Command('receipt')
-    .description('verify receipts')
-    .addCommand(withServer(verify).action(action))
-}
-
-async function keysFor(io: Io, options: Options & { jwks?: string }): Promise<Jwks> {
-  if (options.jwks !== undefined) return readJwks(options.jwks)
-  const url = options.url ?? io.environment.url
-  // Published keys need no credential.
-  const api = url === undefined ? apiOf(io, options) : createApi({ url })
-  return api.get('/.well-known/jwks.json', jwksSchema)
-}
-
-function verifyReceipt(jws: string, { keys }: Jwks): Receipt {
-  const parsed = parseJws(jws, 'receipt+jwt')
-  if (parsed === undefined) throw new Failure('no', 'this is not a receipt')
-  const jwk = keys.find(({ kid }) => kid !== undefined && kid === parsed.header.kid)
-  if (jwk === undefined) throw new Failure('no', 'the key set has no key of this receipt')
-  if (!verifyJws(parsed, publicKeyOf(jwk))) throw new Failure('no', 'the signature does not hold')
-  const claims = receiptSchema.safeParse(parsed.claims)
-  if (!claims.success) throw new Failure('no', 'the receipt does not have the documented claims')
-  return claims.data
-}
-
-const receiptText = (receipt: Receipt): string =>
-  table([
-    ['receipt', receipt.jti, 'the signature holds'],
-    ['paid', formatMoney(receipt.amount, receipt.currency), `to ${receipt.payee}`],
-    ['by', receipt.iss, isoTime(receipt.iat)],
-    ['payment', receipt.payment, `${receipt.rail} ${receipt.railReference}`],
-    ['run', receipt.run, receipt.node],
-    ['quote', receipt.quote],
-  ])
