@@ -39,7 +39,7 @@ import { inProcess } from './http/in-process.ts'
 import { createInterface } from './http/interface.ts'
 import type { LoginCode } from './http/operators.ts'
 import { refusalProblem } from './http/problems.ts'
-import { publicKeyOfSigner } from './http/public-key.ts'
+import { publicKeysOfSigner } from './http/public-key.ts'
 import type { Route } from './http/route.ts'
 import type { LogEntry } from './http/server.ts'
 import { STREAM_TIMINGS, type StreamTimings } from './http/stream.ts'
@@ -66,7 +66,7 @@ export interface GatewaySecrets {
   /** Holder keys of the runtime's own nodes derive from it. */
   readonly runtimeSecret: Uint8Array
   /** Signs receipts and seals. */
-  readonly signing: { readonly kid: string; readonly key: KeyObject }
+  readonly signing: Pick<GatewaySigner, 'kid' | 'key' | 'before'>
   readonly operatorToken: Secret
 }
 
@@ -339,7 +339,7 @@ async function serve(parts: ToServe) {
     namedOperators: config.operators,
     streamTimings: { ...STREAM_TIMINGS, ...overrides.streams },
     payeeNames: new Map(config.payees.map(({ id, name }) => [id, name])),
-    publicKeys: [publicKeyOfSigner(signer)],
+    publicKeys: publicKeysOfSigner(signer),
     rootKeys: publishedRootKeys(rootKeysOf(parts.secrets)),
     url: config.gateway.url,
     consoleDir: join(import.meta.dirname, '../console'),

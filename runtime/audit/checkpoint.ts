@@ -78,7 +78,10 @@ export const signCheckpoint = (
 /** The claims of a checkpoint that this gateway signed and whose root is that of its heads; otherwise undefined. */
 export function openCheckpoint(jws: string, signer: GatewaySigner): Checkpoint | undefined {
   const parsed = parseJws(jws, 'checkpoint+jwt')
-  if (parsed === undefined || !verifyJws(parsed, signer.key, signer.signatures)) return undefined
+  if (parsed === undefined) return undefined
+  const older = signer.before?.find(({ kid }) => kid !== undefined && kid === parsed.header.kid)
+  const key = parsed.header.kid === signer.kid ? signer.key : (older ?? signer.key)
+  if (!verifyJws(parsed, key, signer.signatures)) return undefined
   const claims = checkpointSchema.safeParse(parsed.claims).data
   const isOurs = claims?.iss === signer.gateway && claims.root === rootOf(claims.heads)
   return isOurs ? claims : undefined

@@ -37,6 +37,13 @@ import {
 import { type Seconds, secondsSchema } from '../core/time.ts'
 import { Secret } from '../secrets/secret.ts'
 import { Failure } from './failure.ts'
+import {
+  afterRotation,
+  kidOf,
+  type SigningKeyFile,
+  signingKeySchema,
+  signingKeysOf,
+} from './signing-keys.ts'
 
 export interface DataDir extends GatewaySecrets {
   readonly path: string
@@ -85,7 +92,7 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/
 const bundleSchema = z.strictObject({
   root: rootKeySchema,
   runtimeSecret: z.string().regex(SECRET),
-  signing: privateJwkSchema,
+  signing: signingKeySchema,
   operatorToken: z.string().regex(SECRET),
 })
 
@@ -126,7 +133,7 @@ export function readBundle(path: string): Bundle {
   return {
     root: readRootKeys(path),
     runtimeSecret: readSecretFile(dataFile(path, 'runtimeSecret')),
-    signing: readKeyFile(dataFile(path, 'signingKey'), privateJwkSchema, newPrivateJwk),
+    signing: readSigningKeys(path),
     operatorToken: readSecretFile(dataFile(path, 'operatorToken')),
   }
 }
@@ -141,18 +148,30 @@ function secretsOf(
   { root, runtimeSecret, signing, operatorToken }: Bundle,
   where: { readonly root: string; readonly signing: string },
 ): GatewaySecrets {
+  const { key: own, before } = signingKeysOf(signing)
   return {
     root: { id: root.id, key: ed25519(root.key, where.root) },
     retiring: (root.retiring ?? []).map(({ id, key, retiresAtSeconds }) => {
       return { id, publicKey: publicKeyOf(key), retiresAtSeconds }
     }),
     runtimeSecret: Buffer.from(runtimeSecret, 'base64url'),
-    signing: {
-      kid: signing.kid ?? thumbprint(publicJwkOf(signing)),
-      key: ed25519(signing, where.signing),
-    },
+    signing: { kid: kidOf(own), key: ed25519(own, where.signing), before },
     operatorToken: new Secret(operatorToken),
   }
+}
+
+const readSigningKeys = (path: string): SigningKeyFile =>
+  readKeyFile(dataFile(path, 'signingKey'), signingKeySchema, newPrivateJwk)
+
+/**
+ * Puts a new signing key in the place of the current one, whose public half stays published: what it signed is good for as
+ * long as anybody keeps it. The folder must be held. Throws Failure. Returns both ids, the new one first.
+ */
+export function rotateSigningKey(path: string): readonly [string, string] {
+  const old = readSigningKeys(path)
+  const next = afterRotation(old, newPrivateJwk())
+  replaceFile(dataFile(path, 'signingKey'), next)
+  return [kidOf(next.key), kidOf(signingKeysOf(old).key)]
 }
 
 /** The root keys of a data folder, made if there are none. */

@@ -1,5 +1,4 @@
 /** What the gateway is made of: the ports it is given, the operator's facts, and what follows from both. */
-import type { KeyObject } from 'node:crypto'
 import type { GatewaySigner } from '../audit/signer.ts'
 import type { HolderKeys, TokenEngine } from '../core/engine.ts'
 import type { Fault } from '../core/errors.ts'
@@ -67,7 +66,7 @@ export interface GatewayDeps {
   /** For deadlines; the machine's own if absent. */
   readonly timers?: Timers
   /** The gateway's own key, which signs receipts and seals. */
-  readonly signing: { readonly kid: string; readonly key: KeyObject }
+  readonly signing: Pick<GatewaySigner, 'kid' | 'key' | 'before'>
   /** The algorithms of all that is signed here; `SIGNATURES` if absent. A simulation has quicker ones. */
   readonly signatures?: Signatures
   readonly timings?: Partial<Timings>

@@ -11,11 +11,11 @@ import {
 import { appendCheckpoint, lastCheckpointIn } from '../../runtime/audit/checkpoint-file.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
 import { signJws } from '../../runtime/core/jws.ts'
-import { ed25519FromSeed } from '../../runtime/core/keys.ts'
+import { ed25519FromSeed, jwksSchema } from '../../runtime/core/keys.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import type { StreamId } from '../../runtime/core/records.ts'
 import { NOW } from '../support/ledger.ts'
-import { signer } from './log.ts'
+import { jwksOf, signer } from './log.ts'
 
 const headsOf = (count: number) => [
   { stream: 'gateway' as StreamId, head: { seq: 7, hash: sha256('gateway') } },
@@ -88,6 +88,20 @@ describe('a checkpoint', () => {
     expect(openCheckpoint(signJws({ ...signer, typ: 'seal+jwt', claims }), signer)).toBeUndefined()
     const fewer = { ...claims, heads: claims.heads.slice(1) }
     expect(openCheckpoint(signCheckpoint(fewer, signer), signer)).toBeUndefined()
+  })
+
+  it('is read under a key that signed before, by its id, and under no other', () => {
+    const jws = signCheckpoint(claimsOf(2), signer)
+    const key = ed25519FromSeed(Buffer.alloc(32, 8))
+    const before = jwksSchema.parse(jwksOf(signer.key, signer.kid)).keys
+    const next = { ...signer, key, kid: 'gate-2' }
+    expect(openCheckpoint(jws, next)).toBeUndefined()
+    expect(openCheckpoint(jws, { ...next, before })).toEqual(claimsOf(2))
+    const others = jwksSchema.parse(jwksOf(key, signer.kid)).keys
+    expect(openCheckpoint(jws, { ...next, before: others })).toBeUndefined()
+    expect(openCheckpoint(signCheckpoint(claimsOf(2), next), { ...next, before })).toEqual(
+      claimsOf(2),
+    )
   })
 })
 

@@ -7,9 +7,12 @@ import {
   openDataDir,
   readRootRing,
   rotateRootKey,
+  rotateSigningKey,
   writeIdentity,
 } from '../../runtime/cli/data-dir.ts'
+import { jwksSchema } from '../../runtime/core/keys.ts'
 import { isoTime, seconds } from '../../runtime/core/time.ts'
+import { publicKeysOfSigner } from '../../runtime/http/public-key.ts'
 import { openSqliteLedger } from '../../runtime/ledger/sqlite.ts'
 import { fixedClock, NOW, startRun } from '../support/ledger.ts'
 import { run } from './io.ts'
@@ -130,5 +133,47 @@ describe('keys rotate', () => {
     const value = JSON.parse(readFileSync(file, 'utf8'))
     writeFileSync(file, JSON.stringify({ ...value, retiring: [{ id: 1 }] }))
     expect(() => openDataDir(dir)).toThrow(/root-key.json is wrong/)
+  })
+})
+
+describe('keys rotate --signing', () => {
+  it('makes the next key, and keeps of the old one what verifies its receipts and nothing that signs', async () => {
+    openDataDir(dir).close()
+    const before = readFileSync(dataFile(dir, 'signingKey'), 'utf8')
+    const roots = readFileSync(dataFile(dir, 'rootKey'), 'utf8')
+    const first = openDataDir(dir)
+    first.close()
+    const { code, out } = await run(['keys', 'rotate', '--signing', '--data', dir, '--json'])
+    expect(code).toBe(0)
+    const data = openDataDir(dir)
+    data.close()
+    expect(JSON.parse(out)).toEqual({ signing: data.signing.kid, before: first.signing.kid })
+    expect(data.signing.kid).not.toBe(first.signing.kid)
+    expect(publicKeysOfSigner(data.signing).map(({ kid }) => kid)).toEqual([
+      data.signing.kid,
+      first.signing.kid,
+    ])
+    const text = readFileSync(dataFile(dir, 'signingKey'), 'utf8')
+    expect(text).not.toContain(JSON.parse(before).d)
+    expect(statSync(dataFile(dir, 'signingKey')).mode & 0o777).toBe(0o600)
+    expect(readFileSync(dataFile(dir, 'rootKey'), 'utf8')).toBe(roots)
+  })
+
+  it('publishes as many as there is room for, and forgets the oldest', () => {
+    openDataDir(dir).close()
+    const ids = Array.from({ length: 33 }, () => rotateSigningKey(dir)[0])
+    const data = openDataDir(dir)
+    data.close()
+    const published = publicKeysOfSigner(data.signing)
+    expect(jwksSchema.safeParse({ keys: published }).success).toBe(true)
+    expect(published.map(({ kid }) => kid)).toEqual(ids.reverse().slice(0, 32))
+  })
+
+  it('refuses a folder that a gateway holds, and one without a gateway', async () => {
+    const held = openDataDir(dir)
+    expect((await run(['keys', 'rotate', '--signing', '--data', dir])).code).toBe(6)
+    held.close()
+    const none = ['keys', 'rotate', '--signing', '--data', join(dir, 'none')]
+    expect((await run(none)).code).toBe(4)
   })
 })

@@ -110,7 +110,7 @@ export async function startGateway(
     guard?: SecretGuard
     /** The same gateway again, with other root keys if any are given. */
     again?: TestGateway
-    roots?: Pick<GatewaySecrets, 'root' | 'retiring'>
+    roots?: Partial<Pick<GatewaySecrets, 'root' | 'retiring' | 'signing'>>
   } = {},
 ): Promise<TestGateway> {
   const { again } = options

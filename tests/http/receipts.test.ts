@@ -13,8 +13,10 @@ import { type ReceiptView, receiptViewSchema } from '../../runtime/core/wire.ts'
 import { maskedAccount } from '../../runtime/http/receipt-view.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
 import {
+  lasting,
   newKey,
   post,
+  publicJwk,
   SHOP,
   signed,
   splitLeaf,
@@ -394,5 +396,49 @@ describe('a receipt that was kept', () => {
     expect(verifyExport(cut, { receipts, jwks, links: true }).broken?.why).toBe(
       'the log ends before this receipt',
     )
+  })
+
+  it('outlives the keys that signed it and its run’s tokens, and what was personal', async () => {
+    const ledger = lasting()
+    const first = await startGateway({ overrides: { ledger } })
+    const root = await startOutsideRun(first)
+    const quote = first.quote()
+    const leaf = await splitLeaf(first, root, 0, quote)
+    const paid = await signed(first, leaf, 'POST', '/payments', { quote })
+    const { receipt, paymentId } = (await paid.json()) as { receipt: string; paymentId: string }
+    await first.close()
+    const { kid, key } = first.secrets.signing
+    const roots = {
+      root: { id: 2, key: newKey() },
+      signing: { kid: 'gateway-2', key: newKey(), before: [publicJwk(key, kid)] },
+    }
+    const second = await startGateway({ overrides: { ledger }, again: first, roots })
+    try {
+      await second.asOperator(`/runs/${root.run}/cancel`, {})
+      expect((await second.asOperator(`/runs/${root.run}/erase`, {})).status).toBe(200)
+      const answer = await second.fetch('/.well-known/jwks.json')
+      const jwks = jwksSchema.parse(await answer.json())
+      expect(jwks.keys.map((each) => each.kid)).toEqual(['gateway-2', 'gateway-1'])
+      const now = receiptViewSchema.parse(
+        await (await second.fetch(`/receipts/${paymentId}`)).json(),
+      )
+      expect(now).toMatchObject({ erased: true, payee: { account: 'erased' } })
+      expect(parseJws(now.receipt, 'receipt+jwt')?.header.kid).toBe('gateway-2')
+      expect(parseJws(now.receipt, 'receipt+jwt')?.claims).toEqual(
+        parseJws(receipt, 'receipt+jwt')?.claims,
+      )
+      for (const each of [receipt, now.receipt]) {
+        const claim = { receipt: each, amount: 2_500, currency: 'INR', merchant: SHOP }
+        const asked = await second.fetch('/receipts/verify', post(claim))
+        expect(Object.values((await asked.json()) as object)).toEqual(Array(5).fill(true))
+      }
+      const log = await (await second.asOperator('/audit')).text()
+      const receipts = [receipt, now.receipt]
+      expect(verifyExport(log.split('\n'), { receipts, jwks }).broken).toBeUndefined()
+      const page = await second.fetch(`/receipts/${paymentId}`, { headers: browser })
+      expect(await page.text()).toContain('erased, with all that was personal')
+    } finally {
+      await second.close()
+    }
   })
 })

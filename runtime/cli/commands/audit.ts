@@ -21,7 +21,7 @@ import type { RunId } from '../../core/ids.ts'
 import { jwksSchema } from '../../core/keys.ts'
 import type { Ledger } from '../../core/ledger.ts'
 import type { RunRecord } from '../../core/records.ts'
-import { publicKeyOfSigner } from '../../http/public-key.ts'
+import { publicKeysOfSigner } from '../../http/public-key.ts'
 import { everyRun } from '../../ledger/reads.ts'
 import type { Api } from '../api.ts'
 import { dataFile, openDataDir, readIdentity } from '../data-dir.ts'
@@ -189,7 +189,7 @@ async function gatherFrom(ledger: Ledger, signer: GatewaySigner): Promise<Gather
     return (run && receiptOf(run, payment, signer)) ?? []
   })
   const seals = [...runs.values()].flatMap(({ seal }) => (seal === undefined ? [] : [seal]))
-  return { lines, seals, receipts, jwks: { keys: [{ ...publicKeyOfSigner(signer) }] } }
+  return { lines, seals, receipts, jwks: { keys: [...publicKeysOfSigner(signer)] } }
 }
 
 /** What the auditor kept counts beside what the gateway says now. */

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { publicJwkOf, thumbprint } from '../../core/keys.ts'
 import { openDataDir, readBundle } from '../data-dir.ts'
 import type { Io } from '../io.ts'
+import { signingKeysOf } from '../signing-keys.ts'
 import { command, DEFAULT_DATA, dataPath, emit } from './context.ts'
 import { writePrivateFile } from './keys.ts'
 
@@ -23,7 +24,7 @@ export function bundleCommand(io: Io): Command {
       try {
         const bundle = readBundle(path)
         writePrivateFile(options.out, bundle)
-        const signing = thumbprint(publicJwkOf(bundle.signing))
+        const signing = thumbprint(publicJwkOf(signingKeysOf(bundle.signing).key))
         emit(io, options, { out: options.out, root: bundle.root.id, signing }, () =>
           [
             `${options.out}: root key ${bundle.root.id}, runtime secret, signing key and operator token of ${path}`,

@@ -8,7 +8,14 @@ import { Fault } from '../../core/errors.ts'
 import { thumbprint } from '../../core/keys.ts'
 import { isoTime, later, nowSeconds, type Seconds, seconds } from '../../core/time.ts'
 import { everyRun } from '../../ledger/reads.ts'
-import { type DataDir, dataFile, openDataDir, readRootRing, rotateRootKey } from '../data-dir.ts'
+import {
+  type DataDir,
+  dataFile,
+  openDataDir,
+  readRootRing,
+  rotateRootKey,
+  rotateSigningKey,
+} from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { command, dataPath, emit, withStore } from './context.ts'
@@ -16,6 +23,7 @@ import { command, dataPath, emit, withStore } from './context.ts'
 interface RotateOptions {
   data?: string
   grace: string
+  signing?: boolean
   json?: boolean
 }
 
@@ -27,11 +35,37 @@ export function rotateCommand(io: Io): Command {
     examples: [
       'headgate keys rotate --data /var/lib/headgate',
       'headgate keys rotate --data /var/lib/headgate --grace 0   (the old key was stolen)',
+      'headgate keys rotate --data /var/lib/headgate --signing   (receipts, seals, checkpoints)',
     ],
   })
     .option('--data <dir>', 'the data folder (or HEADGATE_DATA)')
     .option('--grace <time>', 'how long the old key stays in force: 0, 90m, 12h, 30d', '30d')
-    .action((options: RotateOptions) => rotate(io, options))
+    .option(
+      '--signing',
+      'replace the key that signs receipts, seals and checkpoints instead; the old one stays published',
+    )
+    .action((options: RotateOptions) =>
+      options.signing ? rotateSigning(io, options) : rotate(io, options),
+    )
+}
+
+function rotateSigning(io: Io, options: RotateOptions): void {
+  const path = dataPath(io, options.data)
+  readRootRing(path)
+  const data = openDataDir(path)
+  try {
+    const [signing, before] = rotateSigningKey(path)
+    emit(io, options, { signing, before }, () =>
+      [
+        `signing key ${signing} signs receipts, seals and checkpoints from the gateway’s next start on`,
+        `${before} stays published: what it signed still verifies`,
+        'what was private of it is gone',
+        '',
+      ].join('\n'),
+    )
+  } finally {
+    data.close()
+  }
 }
 
 async function rotate(io: Io, options: RotateOptions): Promise<void> {

@@ -4,7 +4,7 @@ import { receiptOf } from '../../../runtime/audit/receipts.ts'
 import { verifyExport } from '../../../runtime/audit/verify.ts'
 import { deny } from '../../../runtime/core/codes.ts'
 import { holdIdOf } from '../../../runtime/core/ids.ts'
-import { publicKeyOfSigner } from '../../../runtime/http/public-key.ts'
+import { publicKeysOfSigner } from '../../../runtime/http/public-key.ts'
 import { eraseRun } from '../../../runtime/ledger/erasing.ts'
 import { collect } from '../../audit/log.ts'
 import { accepted, allPassed, aProof, fixedClock, NOW, startChain } from '../../support/ledger.ts'
@@ -47,7 +47,7 @@ export function eraseContract(bench: Bench): void {
       const kept = {
         seals: [run.seal ?? ''],
         receipts: [receiptOf(run, paid, SIGNER) ?? ''],
-        jwks: { keys: [{ ...publicKeyOfSigner(SIGNER) }] },
+        jwks: { keys: [...publicKeysOfSigner(SIGNER)] },
       }
       const before = await collect(exportLog(ledger, run.id))
       const { run: erased } = accepted(await erase(run.id))
