@@ -46,6 +46,8 @@ export interface WorldRail {
   /** The same for one in a process of its own. */
   readonly env: Readonly<Record<string, string>>
   readonly config: ConfigFile['rail']
+  /** A payer’s saved instrument, at a stand-in that has one; a gateway is not given it. */
+  readonly instrument?: string
   /** Of the `index`-th payee, from 0. */
   accountOf(payee: string, index: number): string
   book(): Promise<RailBook>
@@ -98,6 +100,7 @@ const standInReady = z.object({
   env: z.record(z.string(), z.string()),
   accountNumber: z.string().optional(),
   accounts: z.array(z.string()).min(1),
+  instrument: z.string().optional(),
 })
 
 const standInBook = z.object({
@@ -106,6 +109,14 @@ const standInBook = z.object({
 })
 
 const SECRET_OF = { razorpay: 'RAZORPAY_KEY_SECRET', paypal: 'PAYPAL_CLIENT_SECRET' } as const
+
+/** No payer sits here to approve an order, and what UPI takes is less than an office costs: every other one is a bank’s. */
+const PAYABLE: Readonly<
+  Record<keyof typeof SECRET_OF, (account: string, index: number) => boolean>
+> = {
+  razorpay: (_account, index) => index % 2 === 0,
+  paypal: (account) => !account.startsWith('merchant:'),
+}
 
 async function startStandIn(
   name: keyof typeof SECRET_OF,
@@ -119,8 +130,9 @@ async function startStandIn(
     log: join(dir, 'rail.log'),
     ready: standInReady,
   })
-  const { url, env, accounts, accountNumber = '' } = child.ready
+  const { url, env, accounts, accountNumber = '', instrument } = child.ready
   const call = caller(url)
+  const payable = accounts.filter(PAYABLE[name])
   return {
     ...child,
     ready: {
@@ -135,8 +147,9 @@ async function startStandIn(
         }),
       ),
       env,
+      ...(instrument === undefined ? {} : { instrument }),
       config: name === 'razorpay' ? { name, accountNumber, url } : { name, url },
-      accountOf: (_payee, index) => accounts[index % accounts.length] ?? '',
+      accountOf: (_payee, index) => payable[index % payable.length] ?? '',
       book: async () => {
         const { totals, payments } = standInBook.parse(parseJson(await call('/_control/book')))
         return { calls: payments, totals, payments }
