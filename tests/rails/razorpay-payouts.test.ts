@@ -16,7 +16,8 @@ describe('a payout at Razorpay', () => {
   let vpa: string
   beforeEach(async () => {
     standIn = await startRazorpayStandIn({ balance: 20 * LAKH })
-    ;[bank = '', vpa = ''] = standIn.accounts
+    bank = standIn.accounts[0] ?? ''
+    vpa = standIn.upi
   })
   afterEach(() => standIn.close())
 
@@ -63,11 +64,11 @@ describe('a payout at Razorpay', () => {
   })
 
   it.each([
-    ['UPI up to one lakh', 1, LAKH, 'UPI'],
-    ['IMPS up to five lakh', 0, 5 * LAKH, 'IMPS'],
-    ['RTGS above', 0, 5 * LAKH + 1, 'RTGS'],
-  ])('goes by %s', async (_what, index, amount, mode) => {
-    const order = orderOf({ account: standIn.accounts[index] ?? '', amount: minor(amount) })
+    ['UPI up to one lakh', 'upi', LAKH, 'UPI'],
+    ['IMPS up to five lakh', 'bank', 5 * LAKH, 'IMPS'],
+    ['RTGS above', 'bank', 5 * LAKH + 1, 'RTGS'],
+  ])('goes by %s', async (_what, kind, amount, mode) => {
+    const order = orderOf({ account: kind === 'upi' ? vpa : bank, amount: minor(amount) })
     expect(await railOf(standIn).pay(order)).toMatchObject({ kind: 'pending' })
     expect(bodies()).toMatchObject([{ mode, amount }])
   })

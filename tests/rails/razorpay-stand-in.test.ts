@@ -268,7 +268,7 @@ describe('the stand-in refuses a payout', () => {
   })
 
   it('above one lakh by UPI, and takes what stands at each limit', async () => {
-    const upi = { fund_account_id: standIn.accounts[1], mode: 'UPI' }
+    const upi = { fund_account_id: standIn.upi, mode: 'UPI' }
     expect(await payout({ ...upi, amount: LAKH + 1 })).toMatchObject(refused(/limits of UPI/))
     expect((await payout({ ...upi, amount: LAKH })).status).toBe(200)
     expect((await payout({ amount: 5 * LAKH })).status).toBe(200)

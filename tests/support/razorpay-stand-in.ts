@@ -26,8 +26,10 @@ export interface RazorpayStandIn {
   /** Every variable that a client of it needs. */
   readonly env: Readonly<Record<string, string>>
   readonly accountNumber: string
-  /** Fund accounts that can be paid: of a bank, then of UPI, in turn. */
+  /** Fund accounts of a bank, to which any amount can be paid. */
   readonly accounts: readonly string[]
+  /** One of UPI, to which up to one lakh can be paid. */
+  readonly upi: string
   close(): Promise<void>
   /** Moves its clock; what is due happens, and what was kept pending ends. */
   advance(seconds: number): void
@@ -70,7 +72,8 @@ export async function startRazorpayStandIn(
     id: world.id('rzp_test'),
     secret: randomBytes(18).toString('base64url'),
   }
-  const accounts = [0, 1, 2, 3, 4, 5].map((n) => addAccount(world, n))
+  const accounts = [0, 1, 2, 3, 4, 5].map((n) => addAccount(world, n, 'bank_account'))
+  const upi = addAccount(world, 6, 'vpa')
   const { server, script, seen } = createDoor(world, credentials)
   await new Promise<void>((resolve) => {
     server.listen(options.port ?? 0, '127.0.0.1', resolve)
@@ -86,6 +89,7 @@ export async function startRazorpayStandIn(
     },
     accountNumber: world.accountNumber,
     accounts,
+    upi,
     close: async () => {
       delivery?.close()
       server.closeAllConnections()
@@ -126,10 +130,10 @@ export async function startRazorpayStandIn(
   }
 }
 
-function addAccount(world: World, n: number): string {
+function addAccount(world: World, n: number, type: 'bank_account' | 'vpa'): string {
   const id = world.id('fa')
   const account =
-    n % 2 === 0
+    type === 'bank_account'
       ? {
           account_type: 'bank_account',
           bank_account: {
