@@ -11,7 +11,7 @@ import {
   type Sources,
 } from '../secrets/resolve.ts'
 import type { Secret } from '../secrets/secret.ts'
-import { createSecretManager, type SecretManager } from '../secrets/secret-manager.ts'
+import { createSecretManager, isReference, type SecretManager } from '../secrets/secret-manager.ts'
 import type { Io } from './io.ts'
 import { askPassphrase, isSealedThere, openSealedFile } from './sealed-file.ts'
 
@@ -71,7 +71,9 @@ export interface Start {
 export async function credentialsAtStart(io: Io, start: Start): Promise<AtStart> {
   const given = io.environment.credentials
   const guard = createSecretGuard()
-  guard.watch(...Object.values(given).map(({ value }) => value))
+  // A reference is no secret, and a sentence about it may name it.
+  const values = Object.values(given).filter(({ value }) => !isReference(value.reveal()))
+  guard.watch(...values.map(({ value }) => value))
   for (const name of plainVariables(given)) start.log(weaker(name))
   let manager: SecretManager | undefined
   const secretManager = () => {

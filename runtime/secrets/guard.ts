@@ -20,12 +20,11 @@ export interface SecretGuard extends TextGuard {
 }
 
 export function createSecretGuard(): SecretGuard {
-  const packed = createNeedles()
-  const bare = createNeedles()
+  const packed = createNeedles(PACKED, LEAST)
+  const bare = createNeedles(BARE, LEAST_BARE)
   const watchText = (text: string) => {
-    if ([...text].length < LEAST) return
-    packed.add(pack(text), LEAST)
-    bare.add(strip(text), LEAST_BARE)
+    packed.add(text)
+    bare.add(text)
   }
   const watchBytes = (bytes: Uint8Array) => {
     for (const text of writtenIn(bytes)) watchText(text)
@@ -42,7 +41,10 @@ export function createSecretGuard(): SecretGuard {
     watchBytes,
     holdsSecret: (text) => {
       if (packed.isEmpty()) return false
-      return readings(text).some((each) => packed.isIn(pack(each)) || bare.isIn(strip(each)))
+      return readings(text).some((each) => {
+        const reading = plain(each)
+        return packed.isIn(reading) || bare.isIn(reading)
+      })
     },
   }
 }
@@ -89,57 +91,84 @@ function unescaped(match: string, ...groups: readonly unknown[]): string {
   return code <= 0x10_ffff ? String.fromCodePoint(code) : match
 }
 
-/** Compared without case, width, whitespace and what cannot be seen; base64 of URLs as the other one. */
-const pack = (text: string): string =>
-  text
-    .normalize('NFKC')
-    .toLowerCase()
-    .replace(/[\s\p{C}\p{M}\p{DI}]+/gu, '')
-    .replaceAll('-', '+')
-    .replaceAll('_', '/')
+/** Of characters beyond ASCII the letters and digits alone, in their plainest form: nothing invisible, no width, no accent. */
+const plain = (text: string): string =>
+  text.replace(/\P{ASCII}+/gu, (run) =>
+    run
+      .normalize('NFKD')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\p{ASCII}]|\p{DI}/gu, ''),
+  )
 
-/** Letters and digits alone. */
-const strip = (text: string): string =>
-  text
-    .normalize('NFKC')
+/** What each character of ASCII is compared as; 0 is passed over. */
+type Folding = Uint8Array
+const folding = (of: (character: string) => string): Folding =>
+  Uint8Array.from({ length: 128 }, (_, code) => of(String.fromCharCode(code)).charCodeAt(0) || 0)
+
+/** Without case and whitespace; base64 of URLs as the other one. */
+const PACKED = folding((c) =>
+  c
     .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, '')
+    .replace(/[\s\p{C}]/u, '')
+    .replace('-', '+')
+    .replace('_', '/'),
+)
+/** Letters and digits alone. */
+const BARE = folding((c) => c.toLowerCase().replace(/[^a-z0-9]/, ''))
+
+/** Codes of UTF-16 that are compared. */
+function fold(text: string, by: Folding): Uint16Array {
+  const codes = new Uint16Array(text.length)
+  let length = 0
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i)
+    const folded = code < 128 ? (by[code] ?? 0) : code
+    if (folded !== 0) {
+      codes[length] = folded
+      length += 1
+    }
+  }
+  return codes.subarray(0, length)
+}
 
 const TABLE = 1 << 16
 const FACTOR = 31
-/** What the character that leaves the window has been multiplied by. */
+/** What the code that leaves the window has been multiplied by. */
 const LEAVING = Array.from({ length: LEAST - 1 }).reduce<number>((by) => Math.imul(by, FACTOR), 1)
 
 const placeOf = (hash: number): number => (hash ^ (hash >>> 16)) & (TABLE - 1)
 
-function hashOf(text: string): number {
+function hashOf(codes: Uint16Array): number {
   let hash = 0
-  for (let i = 0; i < LEAST; i += 1) hash = (Math.imul(hash, FACTOR) + text.charCodeAt(i)) | 0
+  for (let i = 0; i < LEAST; i += 1) hash = (Math.imul(hash, FACTOR) + (codes[i] ?? 0)) | 0
   return hash
 }
 
-/** Texts to look for, found by the hash of their first characters (Rabin and Karp). */
-function createNeedles() {
+/** Texts to look for, found by the hash of their first codes (Rabin and Karp). */
+function createNeedles(by: Folding, least: number) {
   const table = new Uint8Array(TABLE)
-  const byHash = new Map<number, Set<string>>()
-  const startsAt = (text: string, at: number, hash: number): boolean =>
-    [...(byHash.get(hash) ?? [])].some((needle) => text.startsWith(needle, at))
+  const byHash = new Map<number, Uint16Array[]>()
+  const standsAt = (codes: Uint16Array, at: number, hash: number): boolean =>
+    (byHash.get(hash) ?? []).some((needle) => needle.every((code, i) => codes[at + i] === code))
   return {
     isEmpty: () => byHash.size === 0,
-    add: (needle: string, least: number) => {
+    add: (text: string) => {
+      const needle = fold(plain(text), by)
       if (needle.length < least) return
       const hash = hashOf(needle)
       table[placeOf(hash)] = 1
-      byHash.set(hash, (byHash.get(hash) ?? new Set()).add(needle))
+      byHash.set(hash, [...(byHash.get(hash) ?? []), needle])
     },
+    /** Takes a text that is `plain`. */
     isIn: (text: string): boolean => {
-      if (text.length < LEAST) return false
-      let hash = hashOf(text)
+      const codes = fold(text, by)
+      if (codes.length < LEAST) return false
+      let hash = hashOf(codes)
       for (let at = 0; ; at += 1) {
-        if (table[placeOf(hash)] === 1 && startsAt(text, at, hash)) return true
-        if (at + LEAST >= text.length) return false
-        hash = (hash - Math.imul(text.charCodeAt(at), LEAVING)) | 0
-        hash = (Math.imul(hash, FACTOR) + text.charCodeAt(at + LEAST)) | 0
+        if (table[placeOf(hash)] === 1 && standsAt(codes, at, hash)) return true
+        if (at + LEAST >= codes.length) return false
+        hash = (hash - Math.imul(codes[at] ?? 0, LEAVING)) | 0
+        hash = (Math.imul(hash, FACTOR) + (codes[at + LEAST] ?? 0)) | 0
       }
     },
   }

@@ -85,6 +85,8 @@ function ownOf({ secrets, token }: TestGateway): [string, string][] {
 describe.each(Object.keys(PLANTED_RAILS))('over the rail %s', (name) => {
   const dir = mkdtempSync(join(tmpdir(), 'planted-'))
   const outputs: Output[] = []
+  /** Of each fault: how often its payment told the rail a credential. */
+  const reached = new Map<string, number>()
   let rail: PlantedRail
   let gateway: TestGateway
   let planted: Map<string, string>
@@ -98,6 +100,8 @@ describe.each(Object.keys(PLANTED_RAILS))('over the rail %s', (name) => {
     gateway = await startGateway({
       config: {
         rail: config,
+        // Nothing is held: each payment has to reach the rail.
+        policy: { rules: [] },
         payees: [{ id: SHOP, name: 'The Shop', accounts: { [railName]: account } }],
       },
       real: {
@@ -138,7 +142,9 @@ describe.each(Object.keys(PLANTED_RAILS))('over the rail %s', (name) => {
       quote: sha256(quote),
     })
     await rail.force(fault)
+    const before = await rail.told()
     const paid = await signed(gateway, leaf, 'POST', '/payments', { quote })
+    reached.set(fault, (await rail.told()) - before)
     const { paymentId } = (await paid.clone().json()) as { paymentId?: string }
     await keep(`the answer to a payment (${fault})`, paid)
     await keep(`a reconciliation (${fault})`, await gateway.asOperator('/internal/reconcile', {}))
@@ -151,11 +157,10 @@ describe.each(Object.keys(PLANTED_RAILS))('over the rail %s', (name) => {
     }
   }
 
-  it('reaches the rail with what was planted, so that there was something to leak', async () => {
-    expect(await rail.told()).toBeGreaterThan(0)
+  it('reaches the rail with what was planted in each of them, so that there was something to leak', () => {
+    expect([...reached.keys()]).toEqual(rail.faults)
+    expect([...reached].filter(([, times]) => times === 0)).toEqual([])
     expect(outputs.length).toBeGreaterThan(rail.faults.length * 5)
-    const paid = outputs.filter(({ from }) => from.startsWith('the answer to a payment'))
-    expect(paid.filter(({ text }) => /^(200|202|409|503) /.test(text)).length).toBe(paid.length)
   })
 
   it('shows none of it in any answer, page, header or metric', async () => {
