@@ -10,7 +10,7 @@ let manager: SecretManager
 
 beforeAll(async () => {
   server = await startSecretManager()
-  manager = createSecretManager({ standIn: server.standIn, deadlineMs: 3_000 })
+  manager = createSecretManager({ standIn: server.standIn, deadlineMs: 30_000 })
   server.secrets.set(SECRET, [
     { value: 'the-first-version' },
     { value: 'a-disabled-version', state: 'DISABLED' },
@@ -103,7 +103,7 @@ describe('a reference to Secret Manager', () => {
 
   it('is waited for until the deadline and no longer', async () => {
     server.faults.push('hang')
-    const quick = createSecretManager({ standIn: server.standIn, deadlineMs: 200 })
+    const quick = createSecretManager({ standIn: server.standIn, deadlineMs: 2_000 })
     const read = await quick.access(`sm://${SECRET}/versions/1`)
     await quick.close()
     expect(read).toMatchObject({ kind: 'refused', reason: /did not answer in time/ })
