@@ -106,7 +106,7 @@ export async function startGateway(
     config?: Partial<ConfigFile>
     demo?: boolean
     /** The configured rail with its credentials and a store on a disk, in the place of fakes. */
-    real?: Pick<ComposeOptions, 'credentials' | 'store' | 'checkpoints'>
+    real?: Pick<ComposeOptions, 'credentials' | 'store' | 'checkpoints' | 'transport'>
     guard?: SecretGuard
     /** The same gateway again, with other root keys if any are given. */
     again?: TestGateway

@@ -12,6 +12,8 @@ import { startSimulatedRail } from '../../runtime/rails/simulated/server.ts'
 import { payoutBodySchema } from '../../runtime/rails/simulated/wire.ts'
 import type { Credentials } from '../../runtime/secrets/resolve.ts'
 import { operatorOf, temporaryDirectory } from '../rails/support.ts'
+import { startPaypalStandIn } from '../support/paypal-stand-in.ts'
+import { startRazorpayStandIn } from '../support/razorpay-stand-in.ts'
 
 export interface PlantedRail {
   readonly config: ConfigFile['rail']
@@ -23,8 +25,6 @@ export interface PlantedRail {
   readonly faults: readonly string[]
   /** What the next payment, and the refund after it, meet. */
   force(fault: string): Promise<void>
-  /** How often it was really told its credentials. */
-  told(): Promise<number>
   close(): Promise<void>
 }
 
@@ -74,7 +74,6 @@ async function simulated(): Promise<PlantedRail> {
       await operator.post('script', { outcome, ...delay })
       await operator.post('script', { on: 'refund', outcome: refund, ...delay })
     },
-    told: async () => (await operator.book()).calls,
     close: async () => {
       await rail.close()
       directory.remove()
@@ -127,10 +126,8 @@ const LEAKS: Readonly<Record<string, Leak>> = {
 async function leaking(): Promise<PlantedRail> {
   const key = 'planted-key-of-a-talky-rails'
   let leak: Leak = (_key, _request, response) => answer(response, 503, '')
-  let told = 0
   const server = createServer((request: IncomingMessage, response) => {
     const given = request.headers.authorization?.replace(/^Bearer /, '') ?? ''
-    if (given === key) told += 1
     let body = ''
     request.on('data', (chunk) => {
       body += chunk
@@ -149,7 +146,6 @@ async function leaking(): Promise<PlantedRail> {
     force: async (fault) => {
       leak = LEAKS[fault] ?? leak
     },
-    told: async () => told,
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections()
@@ -158,7 +154,75 @@ async function leaking(): Promise<PlantedRail> {
   }
 }
 
+/** Of both stand-ins, and where each is met: by the payment, by what is asked of it afterwards, or by whatever comes. */
+const FAULTS = [
+  'decline',
+  'resetBefore',
+  'resetAfter',
+  'html502Before',
+  'html502After',
+  'html200After',
+  'empty500After',
+  'redirect307',
+  'rateLimit',
+  'wrongAmount',
+  'pending',
+  'leakSecret',
+] as const
+const METS = ['payout.create', 'payout.get', 'payout.list', 'token', '*'] as const
+
+const SCRIPTED = [
+  ...FAULTS.map((fault) => `${fault} at payout.create`),
+  ...METS.map((met) => `leakSecret at ${met}`),
+  ...METS.map((met) => `html200After at ${met}`),
+  'hang at payout.create',
+].filter((each, i, all) => all.indexOf(each) === i)
+
+/** What `SCRIPTED` says, for a stand-in. */
+function ruleOf(scripted: string) {
+  const [named, on = '*'] = scripted.split(' at ')
+  const fault = [...FAULTS, 'hang' as const].find((each) => each === named)
+  if (fault === undefined) throw new Error(`expected a fault of the table, not ${scripted}`)
+  return { on, fault, times: 1 }
+}
+
+async function razorpay(): Promise<PlantedRail> {
+  const rail = await startRazorpayStandIn()
+  const { url, accountNumber, accounts, env } = rail
+  const config = { name: 'razorpay', mode: 'test', accountNumber, url } as const
+  const previous = { RAZORPAY_WEBHOOK_SECRET_PREVIOUS: 'planted-webhook-secret-of-before' }
+  return {
+    config,
+    account: accounts[0] ?? '',
+    currency: 'INR',
+    credentials: await credentialsFor(config, { ...env, ...previous }),
+    faults: SCRIPTED.filter((each) => !each.endsWith(' token')),
+    force: async (scripted) => rail.script(ruleOf(scripted)),
+    close: () => rail.close(),
+  }
+}
+
+async function paypal(): Promise<PlantedRail> {
+  const rail = await startPaypalStandIn()
+  const config = { name: 'paypal', mode: 'sandbox', url: rail.url } as const
+  return {
+    config,
+    account: rail.accounts[0] ?? '',
+    currency: 'USD',
+    credentials: await credentialsFor(config, { ...rail.env, PAYPAL_INSTRUMENT: rail.instrument }),
+    faults: SCRIPTED,
+    force: async (scripted) => {
+      // Otherwise the credentials themselves are told once, and a token of theirs after that.
+      rail.revokeTokens()
+      rail.script(ruleOf(scripted))
+    },
+    close: () => rail.close(),
+  }
+}
+
 export const PLANTED_RAILS: Readonly<Record<string, () => Promise<PlantedRail>>> = {
   simulated,
   'simulated, repeating its key': leaking,
+  razorpay,
+  paypal,
 }
