@@ -295,6 +295,7 @@ function gatewayDeps(options: ComposeOptions, parts: Parts, log: Log): Omit<Gate
     holderKeys: createHolderKeys(secrets.runtimeSecret),
     monitor: monitorOf(options),
     signing: secrets.signing,
+    refundBudget: config.refunds.budget,
     ...(overrides.timings === undefined ? {} : { timings: overrides.timings }),
     ...(overrides.checks === undefined ? {} : { checks: overrides.checks }),
     onFault: (fault) => log({ level: 'error', code: fault.code, message: fault.message }),
@@ -305,6 +306,7 @@ function gatewayDeps(options: ComposeOptions, parts: Parts, log: Log): Omit<Gate
 function reconcileDeps({ config, overrides }: ComposeOptions, parts: Parts, log: Log) {
   return {
     ...parts,
+    refundBudget: config.refunds.budget,
     delays: { everyMs: config.reconcile.everyMs, ...overrides?.delays },
     onAlarm: ({ kind, payment }: Alarm) => log({ level: 'error', code: kind, message: payment }),
     onError: (error: unknown) => log(failureEntry('reconcile', error)),

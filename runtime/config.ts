@@ -10,6 +10,7 @@ import { digestSchema, identifierSchema } from './core/ids.ts'
 import { JsonError, parseJson } from './core/json.ts'
 import { jwksSchema, publicJwkSchema } from './core/keys.ts'
 import { LIMITS } from './core/limits.ts'
+import { REFUND_BUDGETS } from './core/refund.ts'
 import { monitorScriptSchema } from './policy/monitors.ts'
 import { DEFAULT_POLICY, policySchema } from './policy/rules.ts'
 import { CREDENTIAL_NAMES, type CredentialName } from './secrets/catalogue.ts'
@@ -145,6 +146,11 @@ const auditSchema = z.strictObject({
     .optional(),
 })
 
+const refundsSchema = z.strictObject({
+  /** Whether what was refunded may be spent again at once, or waits for a person. */
+  budget: z.enum(REFUND_BUDGETS).default('hold'),
+})
+
 const fileSchema = z.strictObject({
   organisation: identifierSchema,
   gateway: z.strictObject({ id: identifierSchema, url: originSchema }),
@@ -179,6 +185,7 @@ const fileSchema = z.strictObject({
   reconcile: timingsSchema.prefault({}),
   store: storeSchema.prefault({ kind: 'sqlite' }),
   audit: auditSchema.prefault({}),
+  refunds: refundsSchema.prefault({}),
 })
 
 export type ConfigFile = z.input<typeof fileSchema>

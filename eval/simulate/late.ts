@@ -168,7 +168,8 @@ export class LateClaims {
   }
 
   /** The rail may have told of it before, as of something that came back. */
-  #refunded({ input: { payment, refund, amount, railReference } }: Of<'refunded'>): void {
+  #refunded({ input, result }: Of<'refunded'>): void {
+    const { payment, refund, amount, railReference } = input
     const key = refundKeyOf(refund)
     const asked = this.refunds.get(key)
     if (asked === undefined || asked.state === 'made') return
@@ -178,6 +179,16 @@ export class LateClaims {
     if (!this.#told.has(`${payment} ${railReference}`))
       this.#comeBack(this.#reference.paid(payment), amount)
     this.#told.add(`${payment} ${railReference}`)
+    const paid = this.#reference.paid(payment)
+    const returned = (result.payment.regained?.amount ?? 0) - paid.regained
+    if (returned === 0) return
+    const mayBe = input.budget === 'return' && returned === amount
+    this.#must(mayBe, 'a budget was returned that no policy returns')
+    const { path } = this.#reference.place(paid.node)
+    const states = path.map((id) => this.#reference.place(id).state)
+    const isStopped = states.includes('revoked') || states.includes('closing')
+    this.#must(!isStopped, 'a budget was returned to what was stopped')
+    this.#reference.regain(paid, returned)
   }
 
   #refundFailed({ input: { refund } }: Of<'refundFailed'>): void {

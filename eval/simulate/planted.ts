@@ -294,4 +294,11 @@ export const PLANTED: { readonly [name: string]: Planted } = {
         (await store.authorisations(query)).filter(({ state }) => state === 'placing'),
     }),
   },
+  'a policy returns a budget to what was stopped': lying(['refunded'], (draft) => ({
+    standing: (node: never) => ({ ...draft.standing(node), state: 'live' }),
+    need: (of: Key) => {
+      const found = draft.need(of)
+      return of.doc === 'run' && typeof found === 'object' ? { ...found, state: 'running' } : found
+    },
+  })),
 }

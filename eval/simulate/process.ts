@@ -100,7 +100,18 @@ function compose(world: World, process: Process): Parts {
   const engine = world.tokens.port(world, process)
   const merchants = shopsOf(world, process)
   const holderKeys = world.keys
-  const own = { ledger, rail, engine, merchants, clock, timers, holderKeys, onFault }
+  const refundBudget = world.seed % 2 === 0 ? 'return' : 'hold'
+  const own = {
+    ledger,
+    rail,
+    engine,
+    merchants,
+    clock,
+    timers,
+    holderKeys,
+    onFault,
+    refundBudget,
+  } as const
   const { signatures } = SIGNER
   const gateway = createGateway({
     ...own,

@@ -77,13 +77,12 @@ export class Reference {
     this.place(paid.node).reversed += amount
   }
 
-  regain(paid: Paid): void {
+  regain(paid: Paid, amount = paid.reversed - paid.regained): void {
     const place = this.place(paid.node)
-    const amount = paid.reversed - paid.regained
     place.reversed -= amount
     place.spent -= amount
     place.available += amount
-    paid.regained = paid.reversed
+    paid.regained += amount
     this.#climb(place)
   }
 

@@ -24,6 +24,10 @@ export interface AskedRefund {
   readonly created: boolean
 }
 
+/** What happens to the budget once a refund was made: a person puts it to use again, or the operator's policy does. */
+export const REFUND_BUDGETS = ['hold', 'return'] as const
+export type RefundBudget = (typeof REFUND_BUDGETS)[number]
+
 /** The rail's word that it made a refund. */
 export interface RefundMade {
   readonly payment: PaymentId
@@ -31,6 +35,8 @@ export interface RefundMade {
   readonly amount: Minor
   /** The rail's own id of it, by which it also tells of it as something that came back. */
   readonly railReference: string
+  /** `return`: the operator's policy puts it to use again at once, where there is something that may use it. */
+  readonly budget?: RefundBudget
   readonly now: Seconds
 }
 

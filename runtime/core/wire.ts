@@ -303,5 +303,9 @@ export const problemSchema = z.strictObject({
   claim: z.string().optional(),
   /** What an agent should do next, where a check refused. */
   advice: adviceSchema.optional(),
+  /** Of a refund that was not made: what of its payment can still be asked back, in minor units and as people read it. */
+  left: z
+    .strictObject({ amount: minorSchema, currency: currencySchema, text: z.string() })
+    .optional(),
 })
 export type Problem = z.infer<typeof problemSchema>

@@ -9,6 +9,7 @@ import { LIMITS } from '../core/limits.ts'
 import type { Agent } from '../core/mandate.ts'
 import type { Merchants } from '../core/merchants.ts'
 import type { Rail } from '../core/rail.ts'
+import type { RefundBudget } from '../core/refund.ts'
 import type { Signatures } from '../core/signatures.ts'
 import type { Clock, Timers } from '../core/time.ts'
 import { type Bindings, bindingsOf, type Payee } from './bindings.ts'
@@ -72,6 +73,8 @@ export interface GatewayDeps {
   readonly timings?: Partial<Timings>
   /** The nine checks; `CHECK_LIST` if absent. An evaluation composes one of them with a pass. */
   readonly checks?: readonly Check[]
+  /** What happens to the budget once a refund was made; `hold` if absent. */
+  readonly refundBudget?: RefundBudget
   /** Told of every fault that becomes a 503. Must not throw. */
   readonly onFault?: (fault: Fault) => void
   /** Told of what a person must look at. Must not throw. */

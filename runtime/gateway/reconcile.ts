@@ -13,6 +13,7 @@ import type { Ledger, Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Rail } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
+import type { RefundBudget } from '../core/refund.ts'
 import { type Clock, nowSeconds, type Timers } from '../core/time.ts'
 import { isAwaited } from '../ledger/rules.ts'
 import { askRail, isLeased, lookup } from './asking.ts'
@@ -49,6 +50,8 @@ export interface ReconcileDeps {
   /** For deadlines and rounds; the machine's own if absent. */
   readonly timers?: Timers
   readonly delays?: Partial<ReconcileDelays>
+  /** What happens to the budget once a refund was made; `hold` if absent. */
+  readonly refundBudget?: RefundBudget
   readonly onAlarm?: (alarm: Alarm) => void
   /** Told of what a round of `start` could not do; the next round tries again. Must not throw. */
   readonly onError?: (error: unknown) => void

@@ -4,12 +4,13 @@
  * the rail's own word is unknown and keeps that right, and the reconciler asks what became of it: nothing is sent twice.
  */
 import { Rejected } from '../core/errors.ts'
-import { freshId, type PaymentId, refundIdOf, refundKeyOf } from '../core/ids.ts'
+import { freshId, type PayeeId, type PaymentId, refundIdOf, refundKeyOf } from '../core/ids.ts'
 import type { Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Minor } from '../core/money.ts'
 import type { Rail, RailRefund, RailRefundOutcome } from '../core/rail.ts'
 import type { PaymentRecord, RefundRecord } from '../core/records.ts'
+import type { RefundBudget } from '../core/refund.ts'
 import { type Clock, nowSeconds, type Seconds, type Timers } from '../core/time.ts'
 import { isOpenRefund } from '../ledger/refunds.ts'
 import type { Gate } from './gate.ts'
@@ -24,6 +25,8 @@ export interface RefundWord {
   /** The caller's own: the same again is the same refund. */
   readonly idempotencyKey: string
   readonly by: string
+  /** Whoever names one means the payment's: money goes back to nobody else. */
+  readonly payee?: PayeeId | undefined
 }
 
 export type RefundedPayment = Result<{
@@ -39,6 +42,10 @@ export async function refundPayment(gate: Gate, word: RefundWord): Promise<Refun
   const { payment: of, amount, idempotencyKey, by } = word
   const paid = await ledger.payment(of)
   if (paid === undefined) return { ok: false, code: 'not_found' }
+  if (word.payee !== undefined && word.payee !== paid.payee) {
+    const sentence = 'expected the payee of this payment, or none: a refund goes nowhere else'
+    throw new Rejected('refund_rejected', sentence, 'payee')
+  }
   if (rail.refund === undefined || paid.rail !== gate.facts.railName) {
     throw new Rejected('refund_rejected', 'expected a payment by a rail that makes refunds', 'rail')
   }
@@ -85,6 +92,11 @@ async function sendRefund(
   return outcome ?? { kind: 'notSent', reason: 'no_refunds' }
 }
 
+interface RefundDeps extends OutcomeDeps {
+  /** `hold` if absent. */
+  readonly refundBudget?: RefundBudget
+}
+
 interface Ended {
   readonly payment: PaymentRecord
   readonly refund: RefundRecord
@@ -93,7 +105,7 @@ interface Ended {
 }
 
 /** The payment as it stands afterwards; what somebody else wrote down first stands. */
-async function recordRefund(deps: OutcomeDeps, ended: Ended): Promise<PaymentRecord> {
+async function recordRefund(deps: RefundDeps, ended: Ended): Promise<PaymentRecord> {
   const { payment, refund, outcome, now } = ended
   const of = { payment: payment.id, refund: refund.id, now }
   const odd = (reason: 'rail_amount' | 'rail_currency') => {
@@ -105,7 +117,9 @@ async function recordRefund(deps: OutcomeDeps, ended: Ended): Promise<PaymentRec
       const { amount, reference: railReference } = outcome
       if (outcome.currency !== payment.currency) return odd('rail_currency')
       if (amount !== refund.amount) return odd('rail_amount')
-      const made = await deps.ledger.execute('refunded', { ...of, amount, railReference })
+      const { refundBudget: budget } = deps
+      const word = { ...of, amount, railReference, ...(budget === undefined ? {} : { budget }) }
+      const made = await deps.ledger.execute('refunded', word)
       if (made.ok) return made.payment
       // More than was settled would have come back: the rail's word, but nothing that the sums can hold.
       if (made.code === 'insufficient') return odd('rail_amount')
@@ -124,7 +138,7 @@ async function recordRefund(deps: OutcomeDeps, ended: Ended): Promise<PaymentRec
   }
 }
 
-export interface RefundRound extends OutcomeDeps {
+export interface RefundRound extends RefundDeps {
   readonly rail: Rail
   readonly clock: Clock
   readonly timers?: Timers

@@ -8,6 +8,7 @@ import type { Advice } from '../core/codes.ts'
 import { Fault, Rejected } from '../core/errors.ts'
 import { JsonError } from '../core/json.ts'
 import type { LedgerRefusal, Refused } from '../core/ledger.ts'
+import type { Problem } from '../core/wire.ts'
 import { COMMON_PROBLEMS, type ProblemAnswer, problem, unavailable } from '../gateway/answers.ts'
 
 interface ProblemSpec {
@@ -55,6 +56,7 @@ export const PROBLEMS = {
   rate_limited: { status: 429, title: 'too many attempts; wait and try again' },
   headers_too_large: { status: 431, title: 'the headers are larger than the documented limit' },
   internal: { status: 500, title: 'something broke on our side' },
+  amount_needed: { status: 422, title: 'expected an amount: nothing was refunded' },
 } as const satisfies Record<string, ProblemSpec>
 
 export type ProblemCode = keyof typeof PROBLEMS
@@ -63,16 +65,22 @@ export type ProblemCode = keyof typeof PROBLEMS
 export class HttpProblem extends Error {
   readonly code: ProblemCode
   readonly claim: string | undefined
+  readonly left: Problem['left']
   readonly headers: Readonly<Record<string, string>>
 
   constructor(
     code: ProblemCode,
-    options: { claim?: string; headers?: Readonly<Record<string, string>> } = {},
+    options: {
+      claim?: string
+      left?: Problem['left']
+      headers?: Readonly<Record<string, string>>
+    } = {},
   ) {
     super(code)
     this.name = 'HttpProblem'
     this.code = code
     this.claim = options.claim
+    this.left = options.left
     this.headers = options.headers ?? {}
   }
 }
@@ -90,9 +98,16 @@ const own = (
   return problem({ ...spec, code, claim }, { ...always, ...headers })
 }
 
+const withLeft = (answer: ProblemAnswer, { left }: HttpProblem): ProblemAnswer => {
+  if (left === undefined) return answer
+  const title = `${answer.body.title}; ${left.text} (${left.amount}) of this payment can still come back`
+  return { ...answer, body: { ...answer.body, title, left } }
+}
+
 /** The whole mapping: whatever was thrown, to what the caller is told. */
 export function problemOf(error: unknown): ProblemAnswer {
-  if (error instanceof HttpProblem) return own(error.code, error.claim, error.headers)
+  if (error instanceof HttpProblem)
+    return withLeft(own(error.code, error.claim, error.headers), error)
   if (error instanceof Rejected) {
     const { code, message: title, claim } = error
     return problem({ status: 400, code, title, claim })

@@ -76,8 +76,11 @@ export const returnBody = z.strictObject({
 
 /** So much of a settled payment, in its currency; `idempotencyKey` is the caller's own word for this one refund. */
 export const refundBody = z.strictObject({
-  amount: positiveMinorSchema,
+  /** Left out, nothing is refunded, and the answer says what could be. */
+  amount: positiveMinorSchema.optional(),
   idempotencyKey: identifierSchema,
+  /** Must be the payment's own: money goes back to nobody else. */
+  payee: identifierSchema.optional(),
 })
 
 export const refundView = z.strictObject({

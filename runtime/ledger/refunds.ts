@@ -2,16 +2,17 @@
  * Transitions of refunds that we ask for. The right to give back is taken in the payment's own record before the rail is
  * called: what is open, what was made and what the rail sent back by itself together never exceed what was settled, however
  * many ask at once. A refund that was made is money that came back: it stays in `spent`, noted in `reversed`, once, also
- * where the rail told of it first. Only a person puts it to use again.
+ * where the rail told of it first. A person puts it to use again, or the operator's policy that no person has to.
  */
 import { eventReason, eventWord } from '../core/events.ts'
 import type { Commands, Refused } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
-import { plus, ZERO } from '../core/money.ts'
+import { type Minor, minor, plus, ZERO } from '../core/money.ts'
 import { type PaymentRecord, type RefundRecord, reversedOf } from '../core/records.ts'
 import type { Refund, RefundEnd, RefundMade } from '../core/refund.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
-import { refused } from './rules.ts'
+import { regainAs } from './reversals.ts'
+import { isOpen, refused } from './rules.ts'
 
 /** The rail may have been called, and its word is awaited. */
 export const isOpenRefund = ({ state }: Pick<RefundRecord, 'state'>): boolean =>
@@ -52,10 +53,9 @@ export function* refund(input: Refund, draft: Draft): Steps<Commands['refund']['
 }
 
 function judge(payment: PaymentRecord, { amount }: Refund): Refused | undefined {
-  const { state, refunds = [], settledAmount = ZERO } = payment
+  const { state, refunds = [] } = payment
   if (state !== 'settled' || amount < 1) return refused('conflict')
-  const open = refunds.filter(isOpenRefund).reduce((sum, each) => sum + each.amount, 0)
-  const isMore = reversedOf(payment) + open + amount > settledAmount
+  const isMore = amount > leftToRefund(payment)
   return isMore || refunds.length >= LIMITS.refunds ? refused('insufficient') : undefined
 }
 
@@ -71,7 +71,7 @@ const replaced = (payment: PaymentRecord, after: RefundRecord): PaymentRecord =>
   )
 
 export function* refunded(input: RefundMade, draft: Draft): Steps<Commands['refunded']['result']> {
-  const { amount, railReference, now } = input
+  const { amount, railReference, budget, now } = input
   yield [keys.payment(input.payment)]
   const payment = draft.get(keys.payment(input.payment))
   const found = payment?.refunds?.find(({ id }) => id === input.refund)
@@ -101,7 +101,31 @@ export function* refunded(input: RefundMade, draft: Draft): Steps<Commands['refu
     amount,
     reference: eventWord(railReference),
   })
-  return { ok: true, payment: after }
+  const isReturned = budget === 'return' && (yield* mayReturn(draft, after, amount))
+  if (!isReturned) return { ok: true, payment: after }
+  const evidence = { evidence: `refund ${found.id}`, by: 'policy', salt: found.nonce, now }
+  return { ok: true, payment: yield* regainAs(draft, after, { part: amount, ...evidence }) }
+}
+
+/** What a person has not put to use already, where nothing was revoked or is closing: a leaf that has ended passes it on. */
+function* mayReturn(draft: Draft, payment: PaymentRecord, amount: Minor): Steps<boolean> {
+  const isThere = reversedOf(payment) - (payment.regained?.amount ?? ZERO) >= amount
+  if (!isThere) return false
+  yield [keys.node(payment.node), keys.run(payment.run)]
+  const { path } = draft.need(keys.node(payment.node))
+  const { root, state, halted } = draft.need(keys.run(payment.run))
+  yield path.map(keys.standing)
+  const states = path.map((id) => draft.standing(id).state)
+  const isStopped = states.includes('revoked') || states.includes('closing')
+  return state === 'running' && halted === undefined && !isStopped && isOpen(draft.standing(root))
+}
+
+/** What of a payment can still be asked back: what is open or has come back by whichever way is no more there. */
+export function leftToRefund(payment: PaymentRecord): Minor {
+  const { state, refunds = [], settledAmount = ZERO } = payment
+  if (state !== 'settled') return ZERO
+  const open = refunds.filter(isOpenRefund).reduce((sum, each) => sum + each.amount, 0)
+  return minor(Math.max(ZERO, settledAmount - reversedOf(payment) - open))
 }
 
 export const refundFailed = (input: RefundEnd, draft: Draft) => end(input, draft, 'failed')

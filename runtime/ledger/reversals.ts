@@ -8,7 +8,8 @@ import type { Regain, Reverse } from '../core/late.ts'
 import type { Commands, Refused } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Minor, minus, plus, ZERO } from '../core/money.ts'
-import { type PaymentRecord, reversedOf } from '../core/records.ts'
+import { type PaymentRecord, type Regained, reversedOf } from '../core/records.ts'
+import type { Seconds } from '../core/time.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { passOn } from './outcomes.ts'
 import { assertNotHalted, evidenceDigest, isOpen, refused } from './rules.ts'
@@ -57,19 +58,31 @@ export function* regain(input: Regain, draft: Draft): Steps<Commands['regain']['
   if (amount === ZERO) return refused('conflict')
   const closed = yield* judgeRun(payment, draft)
   if (closed) return closed
+  const word = { part: amount, evidence, salt, by, now }
+  return { ok: true, payment: yield* regainAs(draft, payment, word) }
+}
+
+/** Puts a part of what came back to use again; whoever calls this has judged that it is there, and who says so. */
+export function* regainAs(
+  draft: Draft,
+  payment: PaymentRecord,
+  word: Pick<Regained, 'evidence' | 'salt' | 'by'> & { part: Minor; now: Seconds },
+): Steps<PaymentRecord> {
+  const { part, evidence, salt, by, now } = word
   yield [keys.account(payment.node)]
-  const regained = { amount: total, evidence, salt, by, atSeconds: now }
+  const amount = plus(payment.regained?.amount ?? ZERO, part)
+  const regained = { amount, evidence, salt, by, atSeconds: now }
   const after: PaymentRecord = { ...payment, regained }
   draft.put(keys.payment(payment.id), after)
-  putToUse(draft, payment, amount)
+  putToUse(draft, payment, part)
   draft.append(payment.node, 'regained', {
     payment: payment.id,
-    amount,
+    amount: part,
     evidence: evidenceDigest(regained),
     by: eventWord(by),
   })
   yield* passOn(draft, payment)
-  return { ok: true, payment: after }
+  return after
 }
 
 function putToUse(draft: Draft, { node }: PaymentRecord, amount: Minor): void {

@@ -8,7 +8,7 @@ import { freshId, paymentIdSchema, refundIdOf, refundKeyOf } from '../../runtime
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
 import { nowSeconds } from '../../runtime/core/time.ts'
-import { runDetailSchema } from '../../runtime/core/wire.ts'
+import { type Problem, runDetailSchema } from '../../runtime/core/wire.ts'
 import type { refundAnswer } from '../../runtime/http/shapes.ts'
 import {
   type SimulatedRailServer,
@@ -58,10 +58,10 @@ afterEach(async () => {
   directory.remove()
 })
 
-const refund = async (amount: number, idempotencyKey: string, of: string = payment) => {
+const refund = async (amount: number | undefined, idempotencyKey: string, of: string = payment) => {
   const path = `/payments/${of}/refunds`
   const answer = await gateway.asOperator(path, { amount, idempotencyKey })
-  const body = (await answer.json()) as Answer & { code?: string }
+  const body = (await answer.json()) as Answer & Partial<Problem>
   return { status: answer.status, replayed: answer.headers.get('idempotent-replayed'), ...body }
 }
 const script = (rule: object) =>
@@ -116,6 +116,8 @@ describe('a refund', () => {
     await refund(2_000, 'one')
     const more = await refund(501, 'two')
     expect([more.status, more.code]).toEqual([422, 'refused'])
+    expect(more.left).toEqual({ amount: 500, currency: 'INR', text: 'INR 5.00' })
+    expect(more.title).toContain('INR 5.00 (500) of this payment can still come back')
     expect((await book()).refunds).toHaveLength(1)
     expect((await refund(500, 'three')).status).toBe(201)
     expect((await refund(1, 'four')).status).toBe(422)
@@ -130,7 +132,6 @@ describe('a refund', () => {
 
   it('needs an amount and a key, and takes no account', async () => {
     for (const body of [
-      { idempotencyKey: 'a' },
       { amount: 5 },
       { amount: 5, idempotencyKey: 'a', account: 'x' },
       { amount: 0, idempotencyKey: 'a' },
@@ -141,6 +142,28 @@ describe('a refund', () => {
     }
     expect((await refund(1, 'a', 'pay_none')).status).toBe(404)
     expect((await book()).refunds).toEqual([])
+  })
+
+  it('without an amount does nothing, and says what is left with its price', async () => {
+    await refund(900, 'one')
+    const answer = await refund(undefined, 'two')
+    expect([answer.status, answer.code]).toEqual([422, 'amount_needed'])
+    expect(answer.left).toEqual({ amount: 1_600, currency: 'INR', text: 'INR 16.00' })
+    expect((await refund(undefined, 'two', 'pay_none')).status).toBe(404)
+    expect((await book()).refunds).toHaveLength(1)
+  })
+
+  it('that names somebody else than the payment’s payee is refused with a sentence', async () => {
+    const { payee } = await shown()
+    const path = `/payments/${payment}/refunds`
+    const body = { amount: 100, idempotencyKey: 'one' }
+    const other = await gateway.asOperator(path, { ...body, payee: 'somebody' })
+    expect([other.status, await other.json()]).toMatchObject([
+      400,
+      { code: 'refund_rejected', claim: 'payee', title: expect.stringContaining('payee of this') },
+    ])
+    expect(await came()).toEqual([])
+    expect((await gateway.asOperator(path, { ...body, payee })).status).toBe(201)
   })
 
   it('that the rail declines is failed, and another may be asked for', async () => {

@@ -157,7 +157,7 @@ function paymentId(text: string): PaymentId {
 }
 
 interface RefundOptions extends ToConfirm {
-  readonly amount: number
+  readonly amount?: number
   readonly key?: string
 }
 
@@ -171,17 +171,15 @@ function refundCommand(io: Io): Command {
     ],
   })
     .argument('<payment>', 'the payment’s id')
-    .requiredOption(
-      '--amount <n>',
-      'in minor units; all that comes back is never more than was settled',
-      wholeNumber,
-    )
+    .option('--amount <n>', 'in minor units; left out, it is only told what could be', wholeNumber)
     .option('--key <key>', 'your word for this refund: sent again with the same it is the same one')
     .option('--yes', 'do not show the payment and ask')
   return withServer(base).action(async (payment: string, options: RefundOptions) => {
     const { amount, key: idempotencyKey = freshId() } = options
     const { api, path } = await agreed(io, payment, options, ({ currency }) => {
-      return `refund ${formatMoney(amount, currency)}`
+      return amount === undefined
+        ? 'ask what can still come back'
+        : `refund ${formatMoney(amount, currency)}`
     })
     // Said before it is sent: whoever gets no answer can ask again for the same refund.
     if (options.key === undefined) io.err(`the key of this refund is ${idempotencyKey}\n`)

@@ -1,8 +1,10 @@
 /** Operators' routes about payments that the rail has not ended, or has ended and taken back. */
 import { receiptOf } from '../../audit/receipts.ts'
+import type { PaymentId } from '../../core/ids.ts'
 import { LIMITS } from '../../core/limits.ts'
+import { formatMoney } from '../../core/money.ts'
 import { everyRun } from '../../ledger/reads.ts'
-import { isOpenRefund } from '../../ledger/refunds.ts'
+import { isOpenRefund, leftToRefund } from '../../ledger/refunds.ts'
 import { operatorsView, viewOfRefund } from '../payment-view.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
@@ -83,7 +85,7 @@ const resolveRoute = ({ gateway }: RouteDeps): Route =>
     },
   })
 
-const refundRoute = ({ gateway }: RouteDeps): Route =>
+const refundRoute = ({ gateway, ledger }: RouteDeps): Route =>
   route({
     method: 'POST',
     path: '/payments/:payment/refunds',
@@ -94,8 +96,13 @@ const refundRoute = ({ gateway }: RouteDeps): Route =>
     body: refundBody,
     answers: { 200: refundAnswer, 201: refundAnswer, 202: refundAnswer },
     handle: async ({ params, body, operator }) => {
-      const word = { payment: params.payment, ...body, by: nameOf(operator) }
+      const { amount, ...rest } = body
+      if (amount === undefined) throw await left(ledger, params.payment, 'amount_needed')
+      const word = { payment: params.payment, amount, ...rest, by: nameOf(operator) }
       const said = await gateway.refund(word)
+      if (!said.ok && said.code === 'insufficient') {
+        throw await left(ledger, params.payment, 'refused')
+      }
       if (!said.ok) throw refusalProblem(said)
       const { refund, payment, replayed } = said
       const status = isOpenRefund(refund) ? 202 : replayed || refund.state === 'failed' ? 200 : 201
@@ -107,6 +114,19 @@ const refundRoute = ({ gateway }: RouteDeps): Route =>
       }
     },
   })
+
+/** What of the payment could be refunded, priced for a person. */
+async function left(
+  ledger: RouteDeps['ledger'],
+  id: PaymentId,
+  code: 'amount_needed' | 'refused',
+): Promise<HttpProblem> {
+  const payment = await ledger.payment(id)
+  if (payment === undefined) return new HttpProblem('not_found')
+  const amount = leftToRefund(payment)
+  const text = formatMoney(amount, payment.currency)
+  return new HttpProblem(code, { left: { amount, currency: payment.currency, text } })
+}
 
 const returnRoute = ({ gateway }: RouteDeps): Route =>
   route({

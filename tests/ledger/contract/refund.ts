@@ -73,6 +73,80 @@ export function refundContract(bench: Bench): void {
       expect((await bench.types(leaf.id)).at(-1)).toBe('refund_asked')
     })
 
+    describe('under a policy that returns the budget', () => {
+      const returned = (payment: PaymentRecord, amount: number, key = 'one') =>
+        bench.ledger().execute('refunded', {
+          payment: payment.id,
+          refund: refundIdOf(payment.id, key),
+          amount: minor(amount),
+          railReference: `simr_${key}`,
+          budget: 'return',
+          now: NOW,
+        })
+
+      it('puts exactly what was refunded to use again at once, and says that no person did', async () => {
+        const { payment, leaf } = await settled()
+        const reverse = { payment: payment.id, id: 'back', kind: 'reversed', now: NOW } as const
+        accepted(await bench.ledger().execute('reverse', { ...reverse, amount: minor(100) }))
+        accepted(await refund(payment, 400))
+        const after = accepted(await returned(payment, 400)).payment
+        expect(after.regained).toMatchObject({ amount: 400, by: 'policy' })
+        expect(await bench.account(leaf.id)).toMatchObject({
+          ...{ available: 500, spent: 500, reversed: 100 },
+        })
+        expect((await bench.types(leaf.id)).slice(-2)).toEqual(['refunded', 'regained'])
+        accepted(await returned(payment, 400))
+        expect((await bench.account(leaf.id)).available).toBe(500)
+        // The rest is a person's, as ever.
+        const word = { evidence: 'note', by: 'op', attempt: 'mine', now: NOW }
+        const regain = { payment: payment.id, reversedAmount: minor(500), ...word }
+        accepted(await bench.ledger().execute('regain', regain))
+        expect(await bench.account(leaf.id)).toMatchObject({ available: 600, reversed: 0 })
+      })
+
+      it('passes it on where the leaf has ended', async () => {
+        const { payment, leaf, planner } = await settled()
+        accepted(await closeSubtree(bench.ledger(), leaf.id, 'op', fixedClock))
+        const before = (await bench.account(planner.id)).available
+        accepted(await refund(payment, 400))
+        accepted(await returned(payment, 400))
+        expect((await bench.account(planner.id)).available).toBe(before + 400)
+      })
+
+      it.each(['leaf', 'planner', 'root'] as const)(
+        'returns nothing below a %s that was revoked, or in a run that is closing',
+        async (what) => {
+          const { payment, leaf, ...above } = await settled()
+          const node = { leaf, ...above }[what].id
+          const stand = { node, state: 'revoked', by: 'op', now: NOW } as const
+          accepted(await bench.ledger().execute('setStanding', stand))
+          accepted(await refund(payment, 400))
+          accepted(await returned(payment, 400))
+          accepted(
+            await bench.ledger().execute('close', { node: above.root.id, by: 'op', now: NOW }),
+          )
+          accepted(await refund(payment, 300, named(payment, 'two')))
+          accepted(await returned(payment, 300, 'two'))
+          expect((await stored(payment)).regained).toBeUndefined()
+          expect((await bench.account(leaf.id)).reversed).toBe(700)
+        },
+      )
+
+      it.each(['planner', 'run'] as const)(
+        'returns nothing below a %s that is closing',
+        async (what) => {
+          const { payment, leaf, planner, run } = await settled()
+          const close = { node: planner.id, by: 'op', now: NOW }
+          if (what === 'planner') accepted(await bench.ledger().execute('close', close))
+          const ending = { run: run.id, state: 'cancelling', now: NOW } as const
+          if (what === 'run') accepted(await bench.ledger().execute('finishRun', ending))
+          accepted(await refund(payment, 400))
+          accepted(await returned(payment, 400))
+          expect((await bench.account(leaf.id)).reversed).toBe(400)
+        },
+      )
+    })
+
     it('that was made stays spent, is noted as what came back, and is open no more', async () => {
       const { payment, leaf } = await settled()
       accepted(await refund(payment, 400))
