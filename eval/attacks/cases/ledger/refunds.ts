@@ -97,4 +97,34 @@ export const REFUND_CASES: readonly AttackCase[] = [
       return bench.seen(answer, [bench.move({ amount: 100_000 })])
     },
   },
+  {
+    id: 'L09d',
+    goal: 'Have a tool that names no sum give everything back',
+    method: 'A refund without an amount, which some rails take for the whole',
+    expected: { status: 422, code: 'amount_needed' },
+    run: async (bench) => {
+      const { payment } = await paid(bench)
+      bench.must(await refund(bench, payment, 300, 'first'), 201)
+      const path = `/payments/${payment}/refunds`
+      const body = { idempotencyKey: 'all' }
+      const seen = bench.seen(await bench.operator(path, { method: 'POST', body }), [bench.move()])
+      const back = await cameBack(bench, payment)
+      bench.claim(back.join() === '300', `expected 300 to have come back, found ${back.join()}`)
+      return seen
+    },
+  },
+  {
+    id: 'L09e',
+    goal: 'Have a refund go to somebody else',
+    method: 'A refund that names another payee than the one that was paid',
+    expected: { status: 400, code: 'refund_rejected' },
+    run: async (bench) => {
+      const { payment } = await paid(bench)
+      const path = `/payments/${payment}/refunds`
+      const body = { amount: 500, idempotencyKey: 'one', payee: 'somebody-else' }
+      const seen = bench.seen(await bench.operator(path, { method: 'POST', body }), [bench.move()])
+      bench.claim((await cameBack(bench, payment)).length === 0, 'expected nothing to come back')
+      return seen
+    },
+  },
 ]

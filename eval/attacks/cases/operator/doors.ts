@@ -35,6 +35,7 @@ const OPERATOR_ROUTES: readonly (readonly [string, string, object?])[] = [
   ['POST', '/logout', {}],
   ['POST', '/internal/reconcile', {}],
   ['GET', '/alarms'],
+  ['POST', '/payments/pay_none/settlement', {}],
 ]
 
 const PAGES = ['/', '/runs', '/holds', '/console/main.js', '/console/api.js', '/openapi.json']

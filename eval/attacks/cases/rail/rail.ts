@@ -105,6 +105,27 @@ const LOST_CASES = LOST.map(
 export const RAIL_CASES: readonly AttackCase[] = [
   ...LOST_CASES,
   {
+    id: 'R08c',
+    goal: 'Have money released that may yet move',
+    method:
+      'The request is lost, and an operator is talked into asking for the settlement ten times at once',
+    expected: { status: 200 },
+    world: 'late',
+    run: async (bench) => {
+      const { payment } = await payInto(bench, { outcome: 'lostRequest' })
+      const path = `/payments/${String(payment)}/settlement`
+      const ask = () => bench.operator(path, { method: 'POST' })
+      const answers = await Promise.all(Array.from({ length: 10 }, ask))
+      const isAsked = answers.every(({ status }) => status === 200 || status === 409)
+      bench.claim(isAsked, 'expected each to be asked, or refused while another asks')
+      const state = await paymentState(bench, payment)
+      bench.claim(state === 'unknown', `expected the payment to stay unknown, found ${state}`)
+      const seen = bench.seen(bench.must(await ask(), 200))
+      await reconcile(bench)
+      return seen
+    },
+  },
+  {
     id: 'R07',
     goal: 'Spend returned money again without being asked',
     method: 'A settled payout comes back; the budget is read',
