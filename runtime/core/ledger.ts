@@ -10,6 +10,7 @@ import type {
   MoveAuthorisation,
 } from './authorisation.ts'
 import type { CheckResult, Denial } from './codes.ts'
+import type { Complete, MarkUnknown, Release, Settle } from './ending.ts'
 import type { Erase, EraseParts } from './erase.ts'
 import type {
   AuthorisationId,
@@ -31,7 +32,6 @@ import type {
   HoldRecord,
   NodeRecord,
   PaymentRecord,
-  RailSaid,
   RunRecord,
   RunState,
   Standing,
@@ -127,38 +127,6 @@ export interface Submit {
   readonly nonce: string
   readonly nowMs: number
   readonly checks: readonly CheckResult[]
-  readonly now: Seconds
-}
-
-/** The rail's word on a submitted or unknown payment. */
-export interface Settle {
-  readonly payment: PaymentId
-  readonly amount: Minor
-  readonly railReference: string
-  readonly railStatus?: string
-  readonly now: Seconds
-}
-
-export interface Release {
-  readonly payment: PaymentId
-  /** From `reserved`: it was never submitted. From `submitted` or `unknown`: the rail's own word. */
-  readonly from: 'reserved' | 'submitted'
-  readonly reason: string
-  readonly railStatus?: string
-  readonly now: Seconds
-}
-
-export interface MarkUnknown {
-  readonly payment: PaymentId
-  readonly reason: string
-  /** What the rail said, if it said anything; the same again appends nothing. */
-  readonly said?: RailSaid
-  readonly now: Seconds
-}
-
-/** Judges once more, before what a payer agreed to is taken, whatever has been stopped or has ended since. */
-export interface Complete {
-  readonly payment: PaymentId
   readonly now: Seconds
 }
 

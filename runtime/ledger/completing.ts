@@ -3,7 +3,8 @@
  * above the payment is judged once more, in the order of the store: after a freeze or revocation was acknowledged nothing
  * below is taken. The standings that were read are written down, once for each way in which they stood.
  */
-import type { Commands, Complete } from '../core/ledger.ts'
+import type { Complete } from '../core/ending.ts'
+import type { Commands } from '../core/ledger.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import {

@@ -2,9 +2,11 @@
  * Transitions after the rail: settled, released, unknown. Each happens once; what comes free at a node that is
  * closing climbs to the nearest open ancestor. A full settlement touches the leaf and its payment, nothing else.
  */
+
+import type { MarkUnknown, Release, Settle } from '../core/ending.ts'
 import { eventReason, eventWord } from '../core/events.ts'
 import { type Digest, receiptIdOf } from '../core/ids.ts'
-import type { Commands, MarkUnknown, Release, Settle } from '../core/ledger.ts'
+import type { Commands } from '../core/ledger.ts'
 import { type Minor, minor, minus, plus, ZERO } from '../core/money.ts'
 import { digestAt } from '../core/personal.ts'
 import type { PaymentRecord, RailSaid } from '../core/records.ts'

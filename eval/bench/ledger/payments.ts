@@ -2,7 +2,8 @@
  * What all measurements of the ledger pay with: a run, leaves of a parent, and the commands of one payment as the
  * gateway gives them. Inputs are made before anything is timed.
  */
-import type { Ledger, Reserve, Settle, Split, Submit } from '../../../runtime/core/ledger.ts'
+import type { Settle } from '../../../runtime/core/ending.ts'
+import type { Ledger, Reserve, Split, Submit } from '../../../runtime/core/ledger.ts'
 import type { NodeRecord } from '../../../runtime/core/records.ts'
 import { aChild, accepted, aReserve, aSplit, NOW, startRun } from '../../../tests/support/ledger.ts'
 
