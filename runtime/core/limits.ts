@@ -56,6 +56,8 @@ export const LIMITS = {
   reversals: 100,
   /** Refunds asked for of one payment, failed ones included: each is kept in its record. */
   refunds: 100,
+  /** An authorisation ends by itself before that: cards' and PayPal's after 29 days at most. */
+  authorisationSeconds: 31 * 24 * 3600,
   /** Settled payments that one round of reconciling asks about: a slow rail holds up nothing that waits. */
   watchedPayments: 10,
   /** Money that has not come back by then never does: cards' disputes, the slowest, take four months. */

@@ -80,10 +80,26 @@ async function place(
   }
   if (!asked.created) return asked.authorisation
   const isInTime = clock.nowMs() - nowMs <= timings.submitStartMs
-  const call = async () => rail.authorisations?.place(asOrdered(asked.authorisation))
+  const call = isInTime ? rail.authorisations?.place(asOrdered(asked.authorisation)) : undefined
+  if (call === undefined) {
+    return recordPlaced(gate, asked.authorisation, { kind: 'notSent', reason: 'too_late' })
+  }
   // Half of the time is the payment's own.
-  const word = isInTime ? await wordOf(call, timings.railMs / 2, timers) : undefined
-  return recordPlaced(gate, asked.authorisation, word ?? { kind: 'notSent', reason: 'too_late' })
+  const word = await wordOf(() => call, timings.railMs / 2, timers)
+  if (word.kind === 'unknown' && word.reason === 'late') hearLater(gate, asked.authorisation, call)
+  return recordPlaced(gate, asked.authorisation, word)
+}
+
+/** Nobody waits for it any more, and it may be the only word by which a rail names what it holds. */
+function hearLater(
+  gate: Gate,
+  authorisation: AuthorisationRecord,
+  call: Promise<RailAuthorised>,
+): void {
+  call
+    .then((word) => recordPlaced(gate, authorisation, word))
+    // What a look-up does not find then, time ends.
+    .catch(() => undefined)
 }
 
 /** What the run's open leaves may still pay this payee, this payment included. */
@@ -208,18 +224,22 @@ async function lookedUp(
   round: AuthorisationRound,
   authorisation: AuthorisationRecord,
 ): Promise<AuthorisationRecord> {
-  const { rail, timers, railMs, clock, sinceMs } = round
+  const { rail, timers, railMs, clock } = round
   const nowMs = clock.nowMs()
-  if (nowMs - authorisation.submittedAtMs <= round.patienceMs) return authorisation
+  const sinceMs = nowMs - authorisation.submittedAtMs
+  if (sinceMs <= round.patienceMs) return authorisation
+  // Whatever a rail was asked to hold, it holds no more by then, and nothing was ever drawn.
+  if (sinceMs > LIMITS.authorisationSeconds * 1000) {
+    return moved(round, authorisation, { to: 'failed', reason: 'never_named' })
+  }
   const { reference } = authorisation
   const ask = async () => rail.authorisations?.lookup(asOrdered(authorisation), reference)
   const word = await wordOf(ask, railMs, timers, 'lookup_failed')
   if (word === undefined || word.kind === 'notSent') return authorisation
   if (word.kind === 'voided') return moved(round, authorisation, { to: 'failed', reason: 'voided' })
   if (word.kind !== 'absent') return recordPlaced(round, authorisation, word)
-  const watchedMs = nowMs - Math.max(authorisation.submittedAtMs, sinceMs)
-  // What the rail has once named is not absent.
-  if (watchedMs <= round.proofMs || reference !== undefined) return authorisation
+  const watchedMs = nowMs - Math.max(authorisation.submittedAtMs, round.sinceMs)
+  if (watchedMs <= round.proofMs) return authorisation
   return moved(round, authorisation, { to: 'failed', reason: 'absent_at_rail' })
 }
 

@@ -1,6 +1,7 @@
 /** One authorisation for a run and payee: when it is placed, what is drawn from it, and that the rest is given back. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { authorisationIdOf } from '../../runtime/core/ids.ts'
+import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type {
   RailAuthorisation,
@@ -230,6 +231,40 @@ describe('an authorisation', () => {
     world.clock.advance(120)
     await reconciler.runOnce()
     expect(await found()).toMatchObject({ state: 'failed', reason: 'absent_at_rail' })
+  })
+
+  it('that the rail never names is over after the time that any rail holds money', async () => {
+    const { world, first, said, found, reconciler } = await begun()
+    said.place = async () => ({ kind: 'unknown', reason: 'reset' })
+    said.lookup = () => ({ kind: 'unknown', reason: 'reference_needed' })
+    await world.pay(first)
+    world.clock.advance(30 * 24 * 3600)
+    await reconciler.runOnce()
+    expect((await found())?.state).toBe('placing')
+    world.clock.advance(2 * 24 * 3600)
+    await reconciler.runOnce()
+    expect(await found()).toMatchObject({ state: 'failed', reason: 'never_named' })
+  })
+
+  it('whose placing is answered late is heard all the same, and holds up no payment', async () => {
+    const { world, first, second, said, holds, placed, found, calls } = await begun()
+    let answer: (word: Placed) => void = () => undefined
+    said.place = () =>
+      new Promise((resolve) => {
+        answer = resolve
+      })
+    // Only the deadline of placing passes, and at once.
+    const after = (ms: number, act: () => void) => {
+      if (ms === LIMITS.railMs / 2) queueMicrotask(act)
+      return () => undefined
+    }
+    world.rebuild({ timers: { after } })
+    expect(brief(await world.pay(first))).toBe('200 allow settled')
+    expect([(await found())?.state, world.rail.orders.length]).toEqual(['placing', 1])
+    answer(holds(placed[0] as RailAuthorisation))
+    await vi.waitFor(async () => expect((await found())?.state).toBe('open'))
+    await world.pay(second)
+    expect(calls).toEqual(['place', 'draw 1000 AUTH1'])
   })
 
   it.each(['cancel', 'close', 'revoke', 'expiry', 'time'] as const)(
