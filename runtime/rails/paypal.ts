@@ -182,7 +182,6 @@ const unconfigured = (message: string) =>
 const NEEDED = [
   ['https://uri.paypal.com/payments/payouts', 'make payouts'],
   ['https://uri.paypal.com/services/reporting/search/read', 'search its transactions'],
-  ['https://uri.paypal.com/services/payments/payment', 'take orders'],
   ['https://uri.paypal.com/services/payments/refund', 'make refunds'],
 ] as const
 

@@ -1,4 +1,8 @@
 /** The stand-in refuses what PayPal refuses: PayPal's own status, name and issue for each. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type PaypalStandIn, startPaypalStandIn } from '../support/paypal-stand-in.ts'
@@ -349,5 +353,48 @@ describe('its control by HTTP', () => {
     ] as const) {
       expect((await post(path, body)).status).toBeGreaterThanOrEqual(400)
     }
+  })
+})
+
+describe('it as a program', () => {
+  it('says in one line where it is and what a client needs, and ends when it is told to', async () => {
+    const file = join(import.meta.dirname, '../support/paypal-stand-in.ts')
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const line = await new Promise<string>((resolve) => {
+      child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString('utf8')))
+    })
+    const said = z
+      .object({ url: z.string(), pid: z.number(), env: z.record(z.string(), z.string()) })
+      .parse(JSON.parse(line))
+    expect(said.pid).toBe(child.pid)
+    expect(Object.keys(said.env)).toContain('PAYPAL_WEBHOOK_ID')
+    const book = await fetch(`${said.url}/_control/book`)
+    expect(await book.json()).toEqual({ totals: {}, payments: 0, refunds: 0 })
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
+  })
+
+  it('delivers its messages until they are taken', async () => {
+    const ids: string[] = []
+    const webhook = createServer((request, response) => {
+      ids.push(String(request.headers['paypal-transmission-id']))
+      response.writeHead(ids.length === 1 ? 500 : 200).end()
+    })
+    await new Promise<void>((resolve) => webhook.listen(0, '127.0.0.1', resolve))
+    const address = z.object({ port: z.number() }).parse(webhook.address())
+    const deliverTo = `http://127.0.0.1:${address.port}/webhooks/paypal`
+    const delivering = await startPaypalStandIn({ deliverTo })
+    const { status } = await askStandIn(delivering, 'POST', '/v1/payments/payouts', {
+      body: payout({ receiver: 'denied@example.com' }),
+    })
+    expect(status).toBe(201)
+    await expect.poll(() => ids.length).toBeGreaterThan(1)
+    expect(new Set(ids).size).toBe(1)
+    await delivering.close()
+    webhook.closeAllConnections()
+    webhook.close()
   })
 })

@@ -7,15 +7,13 @@ const PLACES: Readonly<Partial<Record<Currency, 0 | 2>>> = { USD: 2, JPY: 0 }
 /** ISO 4217 decimals of what may turn up on the account, for reading only; two unless named. */
 const ISO_PLACES: Readonly<Record<string, number>> = { JPY: 0, KRW: 0, CLP: 0, VND: 0, KWD: 3 }
 
-/** PayPal takes no value above 9,999,999.99, and none without decimals above 9,999,999. */
-const LARGEST = { 0: 9_999_999, 2: 999_999_999 } as const
-
 export const carries = (currency: Currency): boolean => PLACES[currency] !== undefined
 
 /** `1250.00` or `1250`; undefined where the rail has no text for it. */
 export function valueText(amount: Minor, currency: Currency): string | undefined {
   const places = PLACES[currency]
-  if (places === undefined || amount < 1 || amount > LARGEST[places]) return undefined
+  // PayPal's own limit is 999,999,999,999,999.99, which is more than a safe count of cents.
+  if (places === undefined || amount < 1) return undefined
   if (places === 0) return String(amount)
   const digits = String(amount).padStart(places + 1, '0')
   return `${digits.slice(0, -places)}.${digits.slice(-places)}`

@@ -80,6 +80,8 @@ export function orderRequest(
 export const getOrderRequest = (id: string): PaypalRequest => ({
   method: 'GET',
   path: `/v2/checkout/orders/${id}`,
+  // With a hundred draws and what was refunded of each.
+  maxBytes: 1024 * 1024,
 })
 
 /** Without an instrument: what the payer has agreed to. */

@@ -65,7 +65,7 @@ export async function findByKey(
   of: { readonly submittedAtSeconds: number; readonly nowSeconds: number },
 ): Promise<Found> {
   const fromSeconds = of.submittedAtSeconds - CLOCKS_SECONDS
-  const toSeconds = Math.min(fromSeconds + WINDOW_SECONDS - 1, of.nowSeconds + CLOCKS_SECONDS)
+  const toSeconds = Math.max(fromSeconds, Math.min(fromSeconds + WINDOW_SECONDS - 1, of.nowSeconds))
   const hits: Info[] = []
   let refreshedSeconds = Number.POSITIVE_INFINITY
   for (let page = 1; ; page += 1) {

@@ -56,7 +56,8 @@ export function moneyOf(value: unknown, currency: unknown, pointer: string): Mon
   if (decimals.length > 2) throw refusal('DECIMAL_PRECISION', `${pointer}/value`)
   const minor = Number(`${whole}${decimals.padEnd(ISO_PLACES(currency), '0')}`)
   if (!(minor > 0)) throw refusal('CANNOT_BE_ZERO_OR_NEGATIVE', `${pointer}/value`)
-  if (minor > 99_999_999_999) throw refusal('MAX_VALUE_EXCEEDED', `${pointer}/value`)
+  if (whole.length > 15 || !Number.isSafeInteger(minor))
+    throw refusal('MAX_VALUE_EXCEEDED', `${pointer}/value`)
   if (currency === 'INR') throw refusal('DOMESTIC_TRANSACTION_REQUIRED', `${pointer}/currency_code`)
   return { currency, minor }
 }
