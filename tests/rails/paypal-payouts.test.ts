@@ -204,6 +204,15 @@ describe('a payout', () => {
     }
   })
 
+  it('is not pending by a word about another batch', async () => {
+    standIn.script({ on: 'payout.get', fault: 'resetBefore' })
+    const transport = rewriting(/"sender_batch_id":"[^"]*"/g, '"sender_batch_id":"another"')
+    expect(await openPaypal(standIn, { transport }).pay(usdOrder())).toMatchObject({
+      kind: 'unknown',
+      reason: 'answer_differs',
+    })
+  })
+
   it('is not absent while the list cannot be read, or is not fresh, or is another’s', async () => {
     const order = usdOrder()
     const asked = known(order)

@@ -362,18 +362,21 @@ describe('it as a program', () => {
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    const line = await new Promise<string>((resolve) => {
-      child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString('utf8')))
-    })
-    const said = z
-      .object({ url: z.string(), pid: z.number(), env: z.record(z.string(), z.string()) })
-      .parse(JSON.parse(line))
-    expect(said.pid).toBe(child.pid)
-    expect(Object.keys(said.env)).toContain('PAYPAL_WEBHOOK_ID')
-    const book = await fetch(`${said.url}/_control/book`)
-    expect(await book.json()).toEqual({ totals: {}, payments: 0, refunds: 0 })
     const ended = once(child, 'exit')
-    child.kill('SIGTERM')
+    try {
+      const line = await new Promise<string>((resolve) => {
+        child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString('utf8')))
+      })
+      const said = z
+        .object({ url: z.string(), pid: z.number(), env: z.record(z.string(), z.string()) })
+        .parse(JSON.parse(line))
+      expect(said.pid).toBe(child.pid)
+      expect(Object.keys(said.env)).toContain('PAYPAL_WEBHOOK_ID')
+      const book = await fetch(`${said.url}/_control/book`)
+      expect(await book.json()).toEqual({ totals: {}, payments: 0, refunds: 0 })
+    } finally {
+      child.kill('SIGTERM')
+    }
     expect(await ended).toEqual([0, null])
   })
 

@@ -196,6 +196,7 @@ export function setupTokenRequest(of: {
   return { method: 'POST', path: '/v3/vault/setup-tokens', body, requestId: of.key }
 }
 
+/** PayPal's guides name the type `SETUP_TOKEN`; the list in its OpenAPI document of 2024 lacks it. */
 export const paymentTokenRequest = (of: {
   readonly key: string
   readonly setupToken: string
