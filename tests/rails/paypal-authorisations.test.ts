@@ -74,6 +74,14 @@ describe('an authorisation', () => {
     expect(await holds().draw(second, reference)).toMatchObject({ kind: 'settled' })
     expect(standIn.book()).toMatchObject({ totals: { USD: 100_000 }, payments: 2 })
     expect(await rail.lookup(first.key, knownOf(first, reference))).toEqual(drawn)
+
+    const toSeconds = Math.floor(standIn.nowMs() / 1000) + 60
+    standIn.advance(7 * 3600)
+    const page = await rail.statement?.({ fromSeconds: toSeconds - 3600, toSeconds })
+    expect(page?.objects.map(({ type, key }) => [type, key])).toEqual([
+      ['payment', first.key],
+      ['payment', second.key],
+    ])
   })
 
   it('is never drawn above what was authorised, though PayPal allows 115 % of it', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { refundKeyOf } from '../../runtime/core/ids.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type { Rail, RailKnown, RailOrder, RailOutcome } from '../../runtime/core/rail.ts'
 import { type PaypalStandIn, startPaypalStandIn } from '../support/paypal-stand-in.ts'
@@ -97,6 +98,7 @@ describe('an order that a payer agrees to', () => {
       'https://evil.example/?www.paypal.com',
       'http://www.paypal.com/checkoutnow',
       'https://www.paypal.com@evil.example/',
+      'https://evil.example@www.paypal.com/checkoutnow',
       'javascript:alert(1)',
     ]) {
       const rail = openPaypal(standIn, { transport: rewriting(/http:[^"]*checkoutnow[^"]*/, href) })
@@ -135,6 +137,21 @@ describe('an order that a saved instrument pays', () => {
       status: 'INSTRUMENT_DECLINED',
     })
     expect(standIn.book().totals).toEqual({})
+  })
+
+  it('takes no word for a refusal that it does not know as one', async () => {
+    standIn.script({ on: 'capture', fault: 'decline', times: 2 })
+    for (const instead of [
+      '"BRAND_NEW_ISSUE"',
+      '"INSTRUMENT_DECLINED"},{"issue":"BRAND_NEW_ISSUE"',
+    ]) {
+      const transport = rewriting(/"INSTRUMENT_DECLINED"/, instead)
+      const odd = openPaypal(standIn, { instrument: standIn.instrument, transport })
+      expect(await odd.pay(merchantOrder())).toMatchObject({
+        kind: 'unknown',
+        reason: 'status_422',
+      })
+    }
   })
 
   it.each(['resetAfter', 'hang', 'html502After', 'html200After', 'empty500After'] as const)(
@@ -240,6 +257,23 @@ describe('what is asked back of a capture', () => {
         { id: second && 'reference' in second ? second.reference : '', amount: 100_000 },
       ],
     })
+  })
+
+  it('is told from its payment on the account’s list, though it carries its words', async () => {
+    const asked = { ...known(order), submittedAtSeconds: Math.floor(standIn.nowMs() / 1000) }
+    await rail.refund?.(refundOf(refundKeyOf('rfd_1'), 25_000))
+    standIn.advance(7 * 3600)
+    expect(await rail.lookup(order.key, asked)).toMatchObject({
+      kind: 'settled',
+      amount: 125_000,
+      back: [{ amount: 25_000 }],
+    })
+    const fromSeconds = asked.submittedAtSeconds - 60
+    const page = await rail.statement?.({ fromSeconds, toSeconds: fromSeconds + 3600 })
+    expect(page?.objects).toMatchObject([
+      { type: 'payment', key: order.key, amount: 125_000 },
+      { type: 'refund', key: refundKeyOf('rfd_1'), direction: 'in', amount: 25_000 },
+    ])
   })
 
   it('is not asked for where it is more than what is left, or another payment’s', async () => {

@@ -28,7 +28,10 @@ export interface Book {
 export interface PaypalStandIn {
   readonly url: string
   readonly env: Readonly<Record<string, string>>
+  /** Paid by payouts. */
   readonly accounts: readonly string[]
+  /** Paid by orders. */
+  readonly merchants: readonly string[]
   /** A payment token in its vault, as if a payer had agreed to it. */
   readonly instrument: string
   close(): Promise<void>
@@ -88,12 +91,8 @@ export async function startPaypalStandIn(options: StandInOptions = {}): Promise<
       PAYPAL_CLIENT_SECRET: client.secret,
       PAYPAL_WEBHOOK_ID: parts.webhooks.id,
     },
-    accounts: [
-      'desks@example.com',
-      'chairs@example.com',
-      'id:STANDNPAYEE23',
-      'merchant:DESKSHPQ23456',
-    ],
+    accounts: ['desks@example.com', 'chairs@example.com', 'id:STANDNPAYEE23'],
+    merchants: ['merchant:DESKSHPQ23456'],
     instrument: vault.saved(),
     nowMs: () => world.nowMs(),
     tokenRequests: () => tokens.count,
@@ -238,11 +237,12 @@ if (pathToFileURL(process.argv[1] ?? '').href === import.meta.url) {
     options: { port: { type: 'string', default: '0' }, 'deliver-to': { type: 'string' } },
   })
   const deliverTo = values['deliver-to']
-  const { url, env, accounts, instrument, close } = await startPaypalStandIn({
+  const { url, env, accounts, merchants, instrument, close } = await startPaypalStandIn({
     port: Number(values.port),
     ...(deliverTo === undefined ? {} : { deliverTo }),
   })
-  process.stdout.write(`${JSON.stringify({ url, pid: process.pid, env, accounts, instrument })}\n`)
+  const ready = { url, pid: process.pid, env, accounts, merchants, instrument }
+  process.stdout.write(`${JSON.stringify(ready)}\n`)
   process.once('SIGTERM', () => {
     close().finally(() => process.exit(0))
   })

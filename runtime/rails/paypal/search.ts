@@ -162,7 +162,8 @@ function objectOf(info: Info): readonly RailObject[] {
   const sum = sumOf(value, currency_code)
   // A line that cannot be read is still a line: the reader must not believe the list to be whole without it.
   if (sum === undefined) throw new Fault('rail_unconfigured', 'paypal’s statement holds no amount')
-  const key = [info.custom_field, info.invoice_id].find((text) => text && isOurKey(text))
+  // A draw's custom field is its authorisation's key, a refund's its payment's: the invoice id is each one's own.
+  const key = [info.invoice_id, info.custom_field].find((text) => text && isOurKey(text))
   return [
     {
       id,

@@ -210,8 +210,11 @@ export class Checkout {
 
   #bookRefund(refund: Refund): void {
     const { id, money, invoiceId, capture } = refund
-    const invoice = invoiceId === undefined ? {} : { invoiceId }
-    this.world.move({ id, code: 'T1107', money, status: 'S', of: capture.id, ...invoice })
+    const words = {
+      ...(invoiceId === undefined ? {} : { invoiceId }),
+      ...(capture.customId === undefined ? {} : { customField: capture.customId }),
+    }
+    this.world.move({ id, code: 'T1107', money, status: 'S', of: capture.id, ...words })
     this.world.tell('PAYMENT.CAPTURE.REFUNDED', 'refund', refundOf(this.world, refund))
   }
 
