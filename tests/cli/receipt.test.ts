@@ -136,6 +136,7 @@ describe('a text that is no receipt that holds', () => {
     await refused(signed({ ...claims, amount: 0 }), 'claims')
     await refused(signed({ ...claims, jti: 'rcpt_other' }), 'ids')
     await refused(signed({ ...claims, node: 'nd_other' }), 'ids')
+    await refused(signed(claims, { jwk: { ...log.options.jwks?.keys[0] } }), 'form')
     await refused(signed(claims, { typ: 'seal+jwt' }), 'form')
     writeFileSync(jwks, before)
   })

@@ -1,6 +1,7 @@
 /** Receipts as payees, merchants and strangers meet them: the page, the program's answer, and what holds of one. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { verifyExport } from '../../runtime/audit/verify.ts'
+import { eventHash } from '../../runtime/core/events.ts'
 import { canonicalJson } from '../../runtime/core/json.ts'
 import { parseJws, signJws } from '../../runtime/core/jws.ts'
 import { jwksSchema } from '../../runtime/core/keys.ts'
@@ -330,6 +331,13 @@ describe('asking what holds of a receipt', () => {
       at(nth, (event) => rewritten(event, { at: 1 }))
       expect(await ask()).toEqual({ ...ALL, logIntact: false })
       at(nth, (event) => ({ ...event, hash: view.id }))
+      expect(await ask()).toEqual({ ...ALL, logIntact: false })
+    }
+    for (let nth = 1; nth < view.head.seq; nth += 1) {
+      at(nth, (event) => {
+        const { body } = rewritten(event, { at: 1 })
+        return { ...event, body, hash: eventHash(body) }
+      })
       expect(await ask()).toEqual({ ...ALL, logIntact: false })
     }
     events = (list) => list.filter(({ seq }) => seq !== view.head.seq)
