@@ -110,14 +110,6 @@ const standInBook = z.object({
 
 const SECRET_OF = { razorpay: 'RAZORPAY_KEY_SECRET', paypal: 'PAYPAL_CLIENT_SECRET' } as const
 
-/** No payer sits here to approve an order, and what UPI takes is less than an office costs: every other one is a bank’s. */
-const PAYABLE: Readonly<
-  Record<keyof typeof SECRET_OF, (account: string, index: number) => boolean>
-> = {
-  razorpay: (_account, index) => index % 2 === 0,
-  paypal: (account) => !account.startsWith('merchant:'),
-}
-
 async function startStandIn(
   name: keyof typeof SECRET_OF,
   dir: string,
@@ -132,7 +124,8 @@ async function startStandIn(
   })
   const { url, env, accounts, accountNumber = '', instrument } = child.ready
   const call = caller(url)
-  const payable = accounts.filter(PAYABLE[name])
+  // No payer sits here to approve an order.
+  const payable = accounts.filter((account) => !account.startsWith('merchant:'))
   return {
     ...child,
     ready: {
