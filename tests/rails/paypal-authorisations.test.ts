@@ -6,6 +6,7 @@ import type {
   RailAuthorisations,
   RailOrder,
 } from '../../runtime/core/rail.ts'
+import { exchange } from '../../runtime/rails/exchange.ts'
 import { type PaypalStandIn, startPaypalStandIn } from '../support/paypal-stand-in.ts'
 import { merchantOrder, openPaypal, rewriting } from './paypal-support.ts'
 
@@ -81,6 +82,34 @@ describe('an authorisation', () => {
     expect(page?.objects.map(({ type, key }) => [type, key])).toEqual([
       ['payment', first.key],
       ['payment', second.key],
+    ])
+  })
+
+  it('names each step by its key, so that PayPal knows each again', async () => {
+    const ids: (string | undefined)[] = []
+    const watching = openPaypal(standIn, {
+      instrument: standIn.instrument,
+      transport: (asked) => {
+        if (asked.method === 'POST' && asked.url.pathname.startsWith('/v2/')) {
+          expect(asked.headers.prefer).toBe('return=representation')
+          ids.push(asked.headers['paypal-request-id'])
+        }
+        return exchange(asked)
+      },
+    })
+    const [authorisation, order, direct] = [asked(), part(40_000), merchantOrder()]
+    const outcome = await holds(watching).place(authorisation)
+    const reference = outcome.kind === 'authorised' ? outcome.reference : ''
+    await holds(watching).draw(order, reference)
+    await holds(watching).void(reference)
+    await watching.pay(direct)
+    expect(ids).toEqual([
+      authorisation.key,
+      `${authorisation.key}-auth`,
+      `${order.key}-cap`,
+      undefined,
+      direct.key,
+      `${direct.key}-cap`,
     ])
   })
 
@@ -172,11 +201,7 @@ describe('an authorisation', () => {
     const reference = await placed()
     const lazy = openPaypal(standIn, {
       instrument: standIn.instrument,
-      transport: async (asked) =>
-        (await import('../../runtime/rails/exchange.ts')).exchange({
-          ...asked,
-          headers: { ...asked.headers, prefer },
-        }),
+      transport: (asked) => exchange({ ...asked, headers: { ...asked.headers, prefer } }),
     })
     expect(await holds(lazy).void(reference)).toEqual({ kind: 'voided' })
   })
