@@ -102,8 +102,8 @@ describe('an authorisation', () => {
   it('is placed by the first payment for all that the open leaves may pay there, and drawn in parts', async () => {
     const { world, calls, placed, first, second, third, found, root } = await begun()
     await world.leaf(root, { iss: 'stall' })
-    const closed = await world.leaf(root)
-    await world.gateway.close(closed.id, 'op')
+    const frozen = await world.leaf(root)
+    await world.gateway.freeze(frozen.id, 'op')
     for (const leaf of [first, second, third]) {
       expect(brief(await world.pay(leaf))).toBe('200 allow settled')
     }
@@ -284,6 +284,8 @@ describe('an authorisation', () => {
       if (what === 'time') {
         await world.pay(await world.leaf(root, { exp: UNTIL + 3_000, amount: 10 }))
       }
+      // A draw that was recorded just before may be on its way.
+      await reconciler.runOnce()
       expect(calls.filter((call) => call.startsWith('void'))).toEqual([])
       said.void = () => ({ kind: 'unknown', reason: 'reset' })
       world.clock.advance(60)
@@ -334,6 +336,7 @@ describe('an authorisation', () => {
     await world.pay(first)
     await world.gateway.cancel(run, 'op')
     expect(await world.gateway.erase(run, 'op')).toEqual({ ok: false, code: 'money_waiting' })
+    expect((await world.ledger.node(first.id))?.label).toBe('leaf')
     await reconciler.runOnce()
     world.clock.advance(60)
     await reconciler.runOnce()
