@@ -27,7 +27,7 @@ const DROPPED = new Set([
 const REF = /^#\/components\/schemas\/(.+)$/
 
 export interface SchemaRules {
-  /** Members of these schemas are sent back as they came, so read-only ones may stand in them. */
+  /** What is sent back as it came, so that read-only members, and others, may stand in it. */
   readonly echoed: readonly string[]
 }
 
@@ -61,7 +61,8 @@ export function convert(schema: unknown, place: Place): unknown {
   }
   if (Array.isArray(made.required)) made.required = made.required.filter(isWritable(schema, place))
   const isObject = ['properties', 'allOf', 'anyOf', 'oneOf'].some((word) => word in schema)
-  const isClosed = isObject && !place.isPart && !('additionalProperties' in schema)
+  const isOpen = place.isPart || place.isEcho || 'additionalProperties' in schema
+  const isClosed = isObject && !isOpen
   const { type } = schema
   if (isClosed && (type === 'object' || type === undefined)) made.unevaluatedProperties = false
   return schema.nullable === true && typeof type === 'string'

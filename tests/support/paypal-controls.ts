@@ -40,6 +40,16 @@ const header = (what: string, name: string, value: string): Control => ({
   },
 })
 
+const withoutHeader = (what: string, name: string): Control => ({
+  what,
+  change: ({ headers, ...request }) => ({
+    ...request,
+    headers: Object.fromEntries(
+      Object.entries(headers).filter(([key]) => key.toLowerCase() !== name),
+    ),
+  }),
+})
+
 const query = (what: string, name: string, value: string | undefined): Control => ({
   what,
   change: (request) => {
@@ -64,7 +74,7 @@ const id = (what: string, value: string): Control => ({
 const EVERYWHERE: readonly Control[] = [
   {
     what: 'another method',
-    change: (request) => ({ ...request, method: request.method === 'GET' ? 'DELETE' : 'PUT' }),
+    change: (request) => ({ ...request, method: 'PUT' }),
   },
   {
     what: 'a path below it',
@@ -179,6 +189,23 @@ const OF_OPERATION: { readonly [operation: string]: readonly Control[] } = {
     query('an end before the start', 'end_date', '2000-01-01T00:00:00Z'),
     query('501 on a page', 'page_size', '501'),
     query('page nought', 'page', '0'),
+  ],
+  'setup-tokens.create': [
+    body('no source', ['payment_source']),
+    body('a member that nobody knows', ['vault'], 'ON_SUCCESS'),
+    body('a customer’s id that is none', ['customer'], { id: 'a b' }),
+    withoutHeader('no request id', 'paypal-request-id'),
+  ],
+  'payment-tokens.create': [
+    body('no source', ['payment_source']),
+    body('a kind of token that nobody knows', ['payment_source', 'token', 'type'], 'ORDER'),
+    body('a token without an id', ['payment_source', 'token', 'id']),
+    withoutHeader('no request id', 'paypal-request-id'),
+  ],
+  'payment-tokens.delete': [
+    NO_BODY,
+    id('an id that is none', 'a%20b'),
+    id('an id too short', 'abc'),
   ],
   'verify-webhook-signature.post': [
     body('no signature', ['transmission_sig']),

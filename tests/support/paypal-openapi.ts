@@ -5,6 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { VaultTokenRequestType } from '@paypal/paypal-server-sdk'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import addFormats from 'ajv-formats'
@@ -59,7 +60,7 @@ interface Parameter {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
   readonly isRequired: boolean
-  readonly isWhole: boolean
+  readonly type: unknown
   readonly validate: Validate
 }
 
@@ -83,7 +84,7 @@ export function loadPaypalDocuments(): PaypalDocuments {
 }
 
 function operationsOf(document: Tree): Known[] {
-  const components = treeOf(document.components)
+  const components = newer(treeOf(document.components))
   const $defs = closedDefinitions(treeOf(components.schemas), { echoed: ['event'] })
   const ajv = new Ajv2019({ strict: false, allErrors: true, unicodeRegExp: false, logger: false })
   addFormats.default(ajv)
@@ -116,6 +117,18 @@ function operationsOf(document: Tree): Known[] {
   )
 }
 
+/** PayPal's own package is newer than the documents and knows more kinds of token that can be kept. */
+function newer(components: Tree): Tree {
+  const schemas = treeOf(components.schemas)
+  const request = treeOf(schemas.token_id_request)
+  const properties = treeOf(request.properties)
+  const type = treeOf(properties.type)
+  if (!Array.isArray(type.enum)) return components
+  const kinds = [...new Set([...type.enum, ...Object.values(VaultTokenRequestType)])]
+  const changed = { ...request, properties: { ...properties, type: { ...type, enum: kinds } } }
+  return { ...components, schemas: { ...schemas, token_id_request: changed } }
+}
+
 type Validate = (value: unknown) => readonly ErrorObject[]
 type Compile = (schema: unknown) => Validate
 
@@ -124,7 +137,7 @@ function parameterOf(of: Tree, compile: Compile): Parameter {
     name: String(of.name),
     in: of.in as Parameter['in'],
     isRequired: of.required === true,
-    isWhole: treeOf(of.schema).type === 'integer',
+    type: treeOf(of.schema).type,
     validate: compile(of.schema),
   }
 }
@@ -224,12 +237,17 @@ function headerReasons(operation: Known, { headers, body }: ComposedRequest): st
   ]
 }
 
+/** As its schema means it: in a path, a query and a header everything is text. */
+function typed(value: string, type: unknown): unknown {
+  if (type === 'integer' && /^-?\d+$/.test(value)) return Number(value)
+  return type === 'boolean' && /^(true|false)$/.test(value) ? value === 'true' : value
+}
+
 function valueReasons(parameter: Parameter, value: string | undefined): string[] {
-  const { name, isRequired, isWhole, validate } = parameter
+  const { name, isRequired, type, validate } = parameter
   const at = `${parameter.in} ${name}`
   if (value === undefined) return isRequired ? [`${at}: expected a value`] : []
-  const typed = isWhole && /^-?\d+$/.test(value) ? Number(value) : value
-  return reasons(validate, typed, at)
+  return reasons(validate, typed(value, type), at)
 }
 
 function bodyReasons(operation: Known, request: ComposedRequest, body: unknown): string[] {
