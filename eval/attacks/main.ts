@@ -5,6 +5,7 @@ import { ABLATED, type Ablation, ablate } from './ablate.ts'
 import { CASES } from './cases/all.ts'
 import { NOT_APPLICABLE, type NotApplicable } from './cases/not-applicable.ts'
 import { type FuzzResult, fuzz, isWell } from './fuzz.ts'
+import { type HostileSummary, runHostile } from './hostile/hostile.ts'
 import { runSuite } from './suite.ts'
 import { type AttackCase, type CaseResult, LAYERS, layerOf } from './types.ts'
 import { startScene } from './world/start.ts'
@@ -16,6 +17,7 @@ ledger's balances and on the code of the refusal. Ends with 0 only if every case
 
   --layer a,b     only these: ${LAYERS.join(', ')}
   --only id,id    only these cases, such as T25,L02
+  --seeds N       of the run over rails that misbehave, which is part of the layer rail; 200 unless given
   --ablate        run the cases of each check without that check, and show what it is worth
   --fuzz N        send N changed tokens and proofs to a gateway, with honest payments among them; ends with 0 only if
                   nothing got through, nothing broke and its main loop never stalled for more than 100 ms
@@ -31,6 +33,8 @@ const out = (text: string): void => void process.stdout.write(text)
 interface Chosen {
   readonly cases: readonly AttackCase[]
   readonly notApplicable: readonly NotApplicable[]
+  /** Payments over rails that misbehave as a seed draws: not where single cases are named. */
+  readonly hasHostile: boolean
 }
 
 function chosen(layers: string | undefined, only: string | undefined): Chosen {
@@ -45,7 +49,8 @@ function chosen(layers: string | undefined, only: string | undefined): Chosen {
   const cases = CASES.filter((attack) => inLayers(attack) && (ids?.includes(attack.id) ?? true))
   // Nothing tried is nothing wrong, and would end with 0.
   if (cases.length === 0) throw new UsageError('none of these cases is on these layers')
-  return { cases, notApplicable: NOT_APPLICABLE.filter(inLayers) }
+  const hasHostile = ids === undefined && (names?.includes('rail') ?? true)
+  return { cases, notApplicable: NOT_APPLICABLE.filter(inLayers), hasHostile }
 }
 
 function list({ cases, notApplicable }: Chosen, json: boolean): void {
@@ -66,18 +71,37 @@ function resultLine({ id, layer, ms, why }: CaseResult): string {
   return `${word.padEnd(8)} ${id.padEnd(12)} ${layer.padEnd(9)} ${String(ms).padStart(5)} ms${reason}\n`
 }
 
-async function attack({ cases, notApplicable }: Chosen, json: boolean): Promise<boolean> {
-  const results = await runSuite({
-    cases,
-    // Progress is for people; a reader of the document gets the document alone.
-    onResult: (result) => (json ? undefined : out(resultLine(result))),
-  })
-  const wrong = results.flatMap(({ id, why }) => (why === undefined ? [] : [{ id, why }]))
-  const stopped = results.length - wrong.length
-  const document = { cases: results.length, stopped, wrong, notApplicable }
+async function attack(asked: Chosen, seeds: number, json: boolean): Promise<boolean> {
+  const { cases, notApplicable, hasHostile } = asked
+  // Progress is for people; a reader of the document gets the document alone.
+  const tell = (text: string) => (json ? undefined : out(text))
+  const results = await runSuite({ cases, onResult: (result) => tell(resultLine(result)) })
+  const hostile = hasHostile
+    ? await runHostile({
+        seeds,
+        onResult: ({ seed, rail, why }) =>
+          why === undefined ? undefined : tell(`WRONG    seed ${seed}  ${rail}  ${why}\n`),
+      })
+    : undefined
+  if (hostile !== undefined) tell(hostileLines(hostile))
+  const { wrong: ofSeeds = [], ...summary } = hostile ?? {}
+  const ofCases = results.flatMap(({ id, why }) => (why === undefined ? [] : [{ id, why }]))
+  const wrong = [...ofCases, ...ofSeeds]
+  const stopped = results.length - ofCases.length
+  const met = hostile === undefined ? {} : { hostile: summary }
+  const document = { cases: results.length, stopped, wrong, notApplicable, ...met }
   if (json) out(`${JSON.stringify(document, null, 2)}\n`)
   else out(`\n${results.length} cases, ${stopped} went as they must, ${wrong.length} wrong\n`)
   return wrong.length === 0
+}
+
+function hostileLines({ seeds, payments, wrong, faults, ...met }: HostileSummary): string {
+  const { settled, cameBack, restarts, messages } = met
+  const list = Object.entries(faults).map(([name, times]) => `${name} ${times}`)
+  return [
+    `\n${seeds} seeds over rails that misbehave: ${payments} payments, ${settled} settled, ${cameBack} came back, `,
+    `${messages} messages, ${restarts} restarts, ${wrong.length} wrong\n  ${list.join(', ')}\n`,
+  ].join('')
 }
 
 function ablationLines({ check, cases, wrong, stoppedAnyway, ok }: Ablation): string {
@@ -129,6 +153,7 @@ const FLAGS = {
   ablate: { type: 'boolean', default: false },
   fuzz: { type: 'string' },
   seed: { type: 'string', default: '1' },
+  seeds: { type: 'string', default: '200' },
   list: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
@@ -153,7 +178,9 @@ async function main(): Promise<number> {
       list(asked, values.json)
       return 0
     }
-    const went = values.ablate ? await ablateAll(values.json) : await attack(asked, values.json)
+    const went = values.ablate
+      ? await ablateAll(values.json)
+      : await attack(asked, wholeNumber(values.seeds, 'seeds'), values.json)
     return went ? 0 : 1
   } catch (error) {
     const err = (text: string) => void process.stderr.write(text)
