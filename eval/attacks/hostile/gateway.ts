@@ -19,6 +19,7 @@ import { Secret } from '../../../runtime/secrets/secret.ts'
 import { createTokenEngine } from '../../../runtime/tokens/pool.ts'
 import { withoutThread } from '../../../tests/support/sqlite.ts'
 import { newKey } from '../forge/tokens.ts'
+import { createRailDesk } from '../world/rail-desk.ts'
 import type { Shop, World } from '../world/world.ts'
 import type { HostileRail } from './rails.ts'
 
@@ -167,12 +168,8 @@ function worldOf({ current, wall, push, ...inside }: Inside): World {
     gatewayId: GATEWAY_ID,
     stranger: other,
     market: [],
-    desk: {
-      book: unavailable,
-      script: unavailable,
-      clearScript: unavailable,
-      giveBack: unavailable,
-    },
+    // Of the simulated rail, of which there is none.
+    desk: createRailDesk('http://127.0.0.1:9', 'none'),
     railKey: '',
     refusals: () => current().gateway.pendingCounts(),
     root: ROOT,

@@ -12,6 +12,8 @@ export interface HostileSummary {
   readonly cameBack: number
   readonly restarts: number
   readonly messages: number
+  /** Of those, the ones that went by HTTP; of the others the rail was asked. */
+  readonly byHttp: number
   /** How many requests met each. */
   readonly faults: Readonly<Record<string, number>>
   readonly wrong: readonly { readonly id: string; readonly why: string }[]
@@ -74,6 +76,7 @@ function summaryOf(results: readonly SeedResult[]): HostileSummary {
     cameBack: sum(({ cameBack }) => cameBack),
     restarts: sum(({ restarts }) => restarts),
     messages: sum(({ messages }) => messages),
+    byHttp: sum(({ byHttp }) => byHttp),
     faults,
     wrong: results.flatMap(({ seed, rail, why }) =>
       why === undefined ? [] : [{ id: `R-hostile-${seed}`, why: `${rail}: ${why}` }],

@@ -11,7 +11,7 @@ import { exchange, type Transport } from '../../../runtime/rails/exchange.ts'
 import { Random } from '../../simulate/scheduler.ts'
 import { Wrong } from '../types.ts'
 import { Bench, type Held } from '../world/bench.ts'
-import type { Deliver } from './deliver.ts'
+import { type Deliver, hasDoor } from './deliver.ts'
 import { type HostileGateway, startHostileGateway } from './gateway.ts'
 import { type Fault, type Plan, planOf, type Step } from './plan.ts'
 import { type PlantedFault, remembering } from './planted.ts'
@@ -25,6 +25,8 @@ export interface SeedResult {
   readonly cameBack: number
   readonly restarts: number
   readonly messages: number
+  /** Of those, the ones that the gateway took by its own address for them. */
+  readonly byHttp: number
   readonly faults: Readonly<Partial<Record<Fault, number>>>
   /** Absent: everything held. */
   readonly why?: string
@@ -55,6 +57,7 @@ interface Run {
   readonly post: RailMessage[]
   readonly faults: Map<Fault, number>
   delivered: number
+  byHttp: number
   restarts: number
 }
 
@@ -86,6 +89,7 @@ export async function runSeed(seed: number, options: SeedOptions): Promise<SeedR
       post: [],
       faults: new Map(),
       delivered: 0,
+      byHttp: 0,
       restarts: 0,
     }
     const why = await livedThrough(run)
@@ -98,6 +102,7 @@ export async function runSeed(seed: number, options: SeedOptions): Promise<SeedR
       cameBack: payments.filter((payment) => reversedOf(payment) > 0).length,
       restarts: run.restarts,
       messages: run.delivered,
+      byHttp: run.byHttp,
       faults: Object.fromEntries(run.faults),
       ...(why === undefined ? {} : { why }),
     }
@@ -178,6 +183,7 @@ async function hear(run: Run, { isLast = false } = {}): Promise<void> {
     run.delivered += 1
     // What the gateway does not take is sent again.
     if (!(await run.deliver(run.gateway, rail, message))) post.push(message)
+    else if (hasDoor(run.gateway, rail)) run.byHttp += 1
   }
 }
 
