@@ -5,7 +5,6 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { VaultTokenRequestType } from '@paypal/paypal-server-sdk'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import addFormats from 'ajv-formats'
@@ -124,7 +123,7 @@ function newer(components: Tree): Tree {
   const properties = treeOf(request.properties)
   const type = treeOf(properties.type)
   if (!Array.isArray(type.enum)) return components
-  const kinds = [...new Set([...type.enum, ...Object.values(VaultTokenRequestType)])]
+  const kinds = [...new Set([...type.enum, 'SETUP_TOKEN'])]
   const changed = { ...request, properties: { ...properties, type: { ...type, enum: kinds } } }
   return { ...components, schemas: { ...schemas, token_id_request: changed } }
 }
