@@ -142,6 +142,13 @@ export class Claims {
       case 'leaseRun':
       case 'saveStep':
       case 'finishRun':
+      // No balance of ours changes by these.
+      case 'hear':
+      case 'takeMessage':
+      case 'heard':
+      case 'outside':
+      case 'acknowledge':
+      case 'walked':
         return
       default:
         this.late.judge(done)

@@ -80,6 +80,12 @@ export class Store {
       heads: read('heads', ledger.heads),
       authorisation: read('authorisation', ledger.authorisation),
       authorisations: read('authorisations', ledger.authorisations),
+      paymentNamed: read('paymentNamed', ledger.paymentNamed),
+      message: read('message', ledger.message),
+      parked: read('parked', ledger.parked),
+      outside: read('outside', ledger.outside),
+      unacknowledged: read('unacknowledged', ledger.unacknowledged),
+      walk: read('walk', ledger.walk),
       onFeed: (listener) =>
         ledger.onFeed((run, position) => {
           if (process.isAlive) listener(run, position)

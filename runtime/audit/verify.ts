@@ -688,7 +688,7 @@ const LATE = words(
 )
 
 /** The types of the gateway's own stream; a run's ones are looked up when everything is read. */
-const GATEWAY = words('run_created sealed frozen resumed read operator')
+const GATEWAY = words('run_created sealed frozen resumed read operator outside acknowledged')
 
 interface Log {
   readonly streams: Map<string, Stream>
@@ -702,6 +702,8 @@ interface Log {
   /** Digests of personal values by what they are of, and whose runs were erased. */
   readonly committed: Map<string, Committed>
   readonly erased: Set<string>
+  /** What moved without us, by the gateway's id of it, and whether a person has said that it is known. */
+  readonly outside: Map<string, { isKnown: boolean }>
   /** Only bytes are judged. */
   readonly links: boolean
   events: number
@@ -752,6 +754,7 @@ function replay(log: Log, event: Event): void {
   const isPlain = QUIET.has(event.type) || (isGateway && GATEWAY.has(event.type))
   if (step === undefined && !isPlain) fail(event, 'not a type of event')
   step?.(stream, event)
+  if (isGateway) noteOutside(log, event)
   if (isGateway) return
   compare(stream, event)
   notePersonal(log, event, stream.first)
@@ -812,6 +815,22 @@ function noteAct(log: Log, event: Event): void {
   if (event.type !== 'operator') return
   if (act === 'checkpoint') log.recorded.set(countOf(number), event)
   if (act === 'accept_rollback') log.accepted = event
+}
+
+/** What moved without us is told once, whichever way it was heard of, and acknowledged once. */
+function noteOutside({ outside }: Log, event: Event): void {
+  if (event.type === 'outside') {
+    const id = text(event, 'outside')
+    for (const name of ['rail', 'object', 'currency', 'status']) text(event, name)
+    whole(event, 'amount')
+    if (outside.has(id)) fail(event, 'what moved outside is told twice')
+    outside.set(id, { isKnown: false })
+  }
+  if (event.type !== 'acknowledged') return
+  const known = outside.get(text(event, 'outside')) ?? fail(event, 'acknowledges what nobody told')
+  if (known.isKnown) fail(event, 'acknowledged twice')
+  if (text(event, 'evidence') === '' || text(event, 'by') === '') fail(event, 'by nobody')
+  known.isKnown = true
 }
 
 /** A run is created once and sealed once: a later word would hide the first. */
@@ -1245,7 +1264,11 @@ const SIDE = /^\{"side":/
 export function verifyExport(lines: Iterable<string>, options: VerifyOptions = {}): AuditVerdict {
   const [streams, created, sealed, recorded] = [new Map(), new Map(), new Map(), new Map()]
   const { links = false } = options
-  const known = { committed: new Map<string, Committed>(), erased: new Set<string>() }
+  const known = {
+    committed: new Map<string, Committed>(),
+    erased: new Set<string>(),
+    outside: new Map(),
+  }
   const log: Log = { streams, created, sealed, recorded, links, ...known, events: 0 }
   const sides: (readonly [side: unknown, lineNumber: number])[] = []
   const found = () => ({ events: log.events, streams: log.streams.size })

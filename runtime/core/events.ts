@@ -18,6 +18,7 @@ import {
   identifierSchema,
   nodeIdSchema,
   type OrganisationId,
+  outsideIdSchema,
   paymentIdSchema,
   type RunId,
   receiptIdSchema,
@@ -25,6 +26,7 @@ import {
   runIdSchema,
   sha256,
 } from './ids.ts'
+import { anyCurrencySchema, DIRECTIONS, OBJECT_TYPES } from './inbox.ts'
 import { canonicalJson, parseJson } from './json.ts'
 import { currencySchema, type Minor, minorSchema, positiveMinorSchema } from './money.ts'
 import { type Account, AWAITS, RUN_STATES, type StreamId } from './records.ts'
@@ -265,6 +267,22 @@ export const EVENT_DATA = {
   authorisation_voiding: authorisationEnd,
   authorisation_voided: authorisationEnd,
   authorisation_failed: authorisationEnd,
+  /** In the gateway's stream: money moved on the rail's account that no payment or refund of ours stands for. */
+  outside: z.strictObject({
+    outside: outsideIdSchema,
+    rail: word,
+    object: word,
+    type: z.enum(OBJECT_TYPES),
+    direction: z.enum(DIRECTIONS),
+    amount: count,
+    /** Any of ISO 4217. */
+    currency: anyCurrencySchema,
+    status: word,
+    /** One of ours that had been released before the rail settled it. */
+    payment: paymentIdSchema.optional(),
+  }),
+  /** A person knows of it; `evidence` is a salted digest. */
+  acknowledged: z.strictObject({ outside: outsideIdSchema, evidence: digestSchema, by: word }),
 } as const
 
 export type EventType = keyof typeof EVENT_DATA

@@ -9,6 +9,7 @@ export type HoldId = `hold_${string}`
 export type ReceiptId = `rcpt_${string}`
 export type RefundId = `rfd_${string}`
 export type AuthorisationId = `auth_${string}`
+export type OutsideId = `out_${string}`
 
 /** A registered destination of money, a principal or a merchant: named by the operator. */
 export type PayeeId = string
@@ -42,6 +43,7 @@ export const holdIdSchema = prefixed('hold_')
 export const receiptIdSchema = prefixed('rcpt_')
 export const refundIdSchema = prefixed('rfd_')
 export const authorisationIdSchema = prefixed('auth_')
+export const outsideIdSchema = prefixed('out_')
 
 export function sha256(data: string | Uint8Array): Digest {
   return hash('sha256', data, 'base64url')
@@ -96,6 +98,9 @@ export const authorisationIdOf = (run: RunId, payee: PayeeId): AuthorisationId =
 /** The key that the rail deduplicates an authorisation on. */
 export const authorisationKeyOf = (authorisation: AuthorisationId): string =>
   `hg-${derive('rail-authorisation', authorisation)}`
+/** One record for each thing that moved on a rail, whichever way it was heard of. */
+export const outsideIdOf = (rail: string, object: string): OutsideId =>
+  `out_${derive('outside', rail, object)}`
 
 /** One hold per payment and per thing that the person is shown. */
 export const holdIdOf = (payment: PaymentId, digest: Digest): HoldId =>

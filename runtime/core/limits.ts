@@ -84,6 +84,23 @@ export const LIMITS = {
   monitorMs: 5_000,
   /** One call to a rail. */
   railMs: 10_000,
+  /** One message of a rail: the largest that one sends is a tenth of it. */
+  webhookBytes: 256 * 1024,
+  /** Messages that are verified at once: a rail sends what was turned away again. */
+  webhooksAtOnce: 16,
+  /** Parked messages that one round takes up. */
+  messagesPerRound: 50,
+  /** A parked message is taken up again after this long, then after twice as long each time, up to the most. */
+  messageRetrySeconds: 5,
+  messageRetryMostSeconds: 600,
+  /** A message that is parked for this long needs a person. */
+  messageStuckSeconds: 24 * 3600,
+  /** Pages of a rail's list that one comparison reads; what is left is read by the next. */
+  statementPages: 1_000,
+  /** How far a rail's clock, and its list, may be from ours. */
+  statementSkewSeconds: 3600,
+  /** Lines of one comparison that are told one by one; its sums are over all. */
+  statementLines: 200,
   /** One call to a merchant. */
   merchantMs: 5_000,
   /** One answer of a merchant: 50 items with the longest texts, four bytes a character. */

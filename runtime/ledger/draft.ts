@@ -23,9 +23,11 @@ import type {
   HoldId,
   NodeId,
   OrganisationId,
+  OutsideId,
   PaymentId,
   RunId,
 } from '../core/ids.ts'
+import type { MessageKey, MessageRecord, OutsideRecord, WalkRecord } from '../core/inbox.ts'
 import type { ProofUse } from '../core/ledger.ts'
 import type {
   Account,
@@ -69,6 +71,10 @@ export interface Docs {
   attempt: Attempt
   gatewayHead: Head
   authorisation: AuthorisationRecord
+  message: MessageRecord
+  outside: OutsideRecord
+  /** By rail. */
+  walk: WalkRecord
 }
 
 /** What a store works out when asked, inside the same transaction; never written. */
@@ -123,6 +129,9 @@ export const keys = {
   openHolds: (run: RunId, now: Seconds) => key('openHolds', run, String(now)),
   submittedBelow: (node: StreamId) => key('submittedBelow', node),
   authorisation: (id: AuthorisationId) => key('authorisation', id),
+  message: ({ rail, id }: MessageKey) => key('message', rail, id),
+  outside: (id: OutsideId) => key('outside', id),
+  walk: (rail: string) => key('walk', rail),
 }
 
 function withLastEvent(of: Key): Key[] {

@@ -22,7 +22,7 @@ import {
 } from './firestore-documents.ts'
 import { Loader } from './firestore-loader.ts'
 import { proofsKeptSince } from './rules.ts'
-import type { Transitions } from './transitions.ts'
+import { stepsOf, type Transitions } from './transitions.ts'
 
 /** What an attempt would have answered, and where its mark is if it happened. */
 interface Attempted<R> {
@@ -56,7 +56,7 @@ export function commandOf<K extends CommandName>(
     if (before !== undefined) return { done: before }
     const draft = new Draft(organisation, input.now)
     const loader = new Loader(transaction, place)
-    const decided = await decide(transitions[name](input, draft), draft, loader)
+    const decided = await decide(stepsOf(transitions, name, input, draft), draft, loader)
     if ('failure' in decided) return decided
     const { result } = decided
     if (!result.ok || !draft.isDirty) return { done: { result, runs: [] } }
@@ -165,7 +165,7 @@ export function lanesOf<K extends CommandName>(name: K, input: Commands[K]['inpu
     readonly run?: RunId | { id: RunId }
     readonly authorisation?: string
   }
-  if (name === 'createRun') return ['gateway']
+  if (name === 'createRun' || name === 'outside' || name === 'acknowledge') return ['gateway']
   if (name === 'finishRun' || name === 'haltRun')
     return ['gateway', documentId([String(named.run)])]
   if (name === 'leaseRun') return [documentId([String(named.run)])]

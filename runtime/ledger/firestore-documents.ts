@@ -28,6 +28,7 @@ import {
   type NewEvent,
   type Write,
 } from './draft.ts'
+import { railNamesOf } from './rail-names.ts'
 
 /** Collections besides those of the documents that transitions name. */
 export type Collection =
@@ -162,7 +163,8 @@ const INDEX: Index = {
   payment: (payment, draft) => {
     const { run, node, state, createdAtSeconds } = payment
     const refunding = payment.refunding ? padded(createdAtSeconds) : ''
-    const fields = { run, node, refunding, ...listed(run, state, createdAtSeconds) }
+    const names = [...railNamesOf(payment)]
+    const fields = { run, node, refunding, names, ...listed(run, state, createdAtSeconds) }
     if (state !== 'reserved' && state !== 'submitted') return { ...fields, onTheWay: [] }
     // A command that did not look at the leaf did not bring the payment here: a lease, an alarm.
     if (!draft.has(keys.node(node))) return fields
@@ -180,6 +182,12 @@ const INDEX: Index = {
   hold: ({ run, payment, state, expiresAtSeconds }) => ({
     payment,
     ...listed(run, state, expiresAtSeconds),
+  }),
+  message: ({ state, dueAtSeconds }) => ({
+    parked: state === 'parked' ? padded(dueAtSeconds) : '',
+  }),
+  outside: ({ acknowledged, heardAtSeconds }) => ({
+    open: acknowledged === undefined ? padded(heardAtSeconds) : '',
   }),
 }
 

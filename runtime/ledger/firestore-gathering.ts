@@ -5,6 +5,7 @@
 import { type DocumentSnapshot, FieldPath } from '@google-cloud/firestore'
 import type { AuthorisationRecord } from '../core/authorisation.ts'
 import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
+import type { MessageRecord, OutsideRecord } from '../core/inbox.ts'
 import type { HeadsOf, Page } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type {
@@ -74,6 +75,9 @@ export class Gathering {
       events: missing,
       feed: missing,
       heads: missing,
+      named: missing,
+      parked: missing,
+      unacknowledged: missing,
       ...lists,
     }
   }
@@ -166,6 +170,21 @@ export class Gathering {
     const found = await this.#source.all((some ?? all.where('run', '==', run)).limit(limit))
     const records = found.map(recordOf<AuthorisationRecord>)
     return records.sort((a, b) => a.createdAtSeconds - b.createdAtSeconds)
+  }
+
+  async named(name: string): Promise<readonly PaymentRecord[]> {
+    const query = this.#place.of('payment').where('names', 'array-contains', name).limit(2)
+    return (await this.#source.all(query)).map(recordOf<PaymentRecord>)
+  }
+
+  async parked(limit: number): Promise<readonly MessageRecord[]> {
+    const parked = this.#place.of('message').where('parked', '>', '').orderBy('parked')
+    return (await this.#source.all(parked.limit(limit))).map(recordOf<MessageRecord>)
+  }
+
+  async unacknowledged(limit: number): Promise<readonly OutsideRecord[]> {
+    const open = this.#place.of('outside').where('open', '>', '').orderBy('open')
+    return (await this.#source.all(open.limit(limit))).map(recordOf<OutsideRecord>)
   }
 
   async holds(query: HoldQuery): Promise<readonly HoldRecord[]> {

@@ -7,6 +7,7 @@ import { keys } from './draft.ts'
 import type { Place } from './firestore-documents.ts'
 import { Gathering } from './firestore-gathering.ts'
 import { sourceOf } from './firestore-instant.ts'
+import { nameText } from './rail-names.ts'
 import type { ReadArgs, ReadName, Rows } from './reads.ts'
 
 /** Gathers the rows of one read. */
@@ -95,4 +96,19 @@ const GATHER: Gatherers = {
     const authorisations = await from.authorisations(query)
     return from.rows({ authorisations: () => authorisations })
   },
+  paymentNamed: async (from, name) => {
+    const found = await from.named(nameText(name))
+    return from.rows({ named: () => found })
+  },
+  message: (from, key) => from.one(keys.message(key)),
+  parked: async (from, limit) => {
+    const parked = await from.parked(limit)
+    return from.rows({ parked: () => parked })
+  },
+  outside: (from, id) => from.one(keys.outside(id)),
+  unacknowledged: async (from, limit) => {
+    const open = await from.unacknowledged(limit)
+    return from.rows({ unacknowledged: () => open })
+  },
+  walk: (from, rail) => from.one(keys.walk(rail)),
 }

@@ -2,6 +2,7 @@
 import type { AuthorisationRecord } from '../core/authorisation.ts'
 import { Fault } from '../core/errors.ts'
 import type { NodeId, OrganisationId, PaymentId, RunId } from '../core/ids.ts'
+import type { MessageRecord, OutsideRecord } from '../core/inbox.ts'
 import type { HeadsOf, Ledger, Page } from '../core/ledger.ts'
 import type {
   EventRecord,
@@ -16,6 +17,7 @@ import type {
 import { type Seconds, seconds } from '../core/time.ts'
 import { isOverAuthorisation } from './authorisations.ts'
 import type { Draft, Key, Load, Loaded, LoadKind, ProofsKept } from './draft.ts'
+import { railNamesOf } from './rail-names.ts'
 import {
   type AuthorisationQuery,
   feedListeners,
@@ -39,6 +41,7 @@ class MemoryRows implements Rows {
   readonly #steps = new Map<NodeId, Set<string>>()
   readonly #events = new Map<StreamId, EventRecord[]>()
   readonly #feeds = new Map<RunId, FeedEntry[]>()
+  readonly #named = new Map<string, Set<PaymentId>>()
 
   readonly load: Load = <K extends LoadKind>(key: Key<K>) =>
     this.#view(key) as Loaded<K> | undefined
@@ -147,6 +150,29 @@ class MemoryRows implements Rows {
     })
   }
 
+  named(name: string): readonly PaymentRecord[] {
+    const ids = [...(this.#named.get(name) ?? [])].slice(0, 2)
+    return ids.flatMap((id) => this.#payments.get(id) ?? [])
+  }
+
+  parked(limit: number): readonly MessageRecord[] {
+    return this.#all('message')
+      .filter(({ state }) => state === 'parked')
+      .sort((a, b) => a.dueAtSeconds - b.dueAtSeconds)
+      .slice(0, limit)
+  }
+
+  unacknowledged(limit: number): readonly OutsideRecord[] {
+    return this.#all('outside')
+      .filter(({ acknowledged }) => acknowledged === undefined)
+      .sort((a, b) => a.heardAtSeconds - b.heardAtSeconds)
+      .slice(0, limit)
+  }
+
+  #all<K extends LoadKind>(kind: K): Loaded<K>[] {
+    return [...(this.#docs.get(kind)?.values() ?? [])] as Loaded<K>[]
+  }
+
   #streamsOf(of: HeadsOf): Set<StreamId> {
     if (of !== 'unsealed') return new Set(this.nodes(of))
     const isSealed = (id: RunId) => this.load({ doc: 'run', id: [id] })?.seal !== undefined
@@ -199,6 +225,9 @@ class MemoryRows implements Rows {
       const payment = value as PaymentRecord
       if (!this.#payments.has(payment.id)) this.#latest.set(payment.node, payment.id)
       this.#payments.set(payment.id, payment)
+      for (const name of railNamesOf(payment)) {
+        this.#named.set(name, (this.#named.get(name) ?? new Set()).add(payment.id))
+      }
     }
     if (doc === 'hold') this.#holds.set(text, value as HoldRecord)
     if (doc === 'proof') this.#proofs.set(text, (value as Loaded<'proof'>).expiresAtSeconds)

@@ -2,6 +2,7 @@
 import type { AuthorisationRecord } from '../core/authorisation.ts'
 import { Fault } from '../core/errors.ts'
 import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
+import type { MessageRecord, OutsideRecord } from '../core/inbox.ts'
 import type {
   CommandName,
   Commands,
@@ -25,6 +26,7 @@ import type {
   StreamId,
 } from '../core/records.ts'
 import { keys, type Load } from './draft.ts'
+import { nameText } from './rail-names.ts'
 
 export type PaymentQuery = Parameters<Ledger['payments']>[0]
 export type HoldQuery = Parameters<Ledger['holds']>[0]
@@ -51,6 +53,10 @@ export interface Rows {
   events(stream: StreamId, after: number, limit: number): readonly EventRecord[]
   feed(run: RunId, after: number, limit: number): readonly FeedEntry[]
   heads(of?: HeadsOf): readonly { stream: StreamId; head: Head }[]
+  /** At most two with this name, as `nameText` writes it. */
+  named(name: string): readonly PaymentRecord[]
+  parked(limit: number): readonly MessageRecord[]
+  unacknowledged(limit: number): readonly OutsideRecord[]
 }
 
 export type ReadName = Exclude<keyof Ledger, 'execute' | 'onFeed' | 'ping' | 'close'>
@@ -88,6 +94,15 @@ const READS: Reads = {
   heads: (rows, of) => rows.heads(of),
   authorisation: (rows, id) => rows.load(keys.authorisation(id)),
   authorisations: (rows, query) => rows.authorisations(query),
+  paymentNamed: (rows, name) => {
+    const [payment, ...more] = rows.named(nameText(name))
+    return more.length === 0 ? payment : undefined
+  },
+  message: (rows, key) => rows.load(keys.message(key)),
+  parked: (rows, limit) => rows.parked(limit),
+  outside: (rows, id) => rows.load(keys.outside(id)),
+  unacknowledged: (rows, limit) => rows.unacknowledged(limit),
+  walk: (rows, rail) => rows.load(keys.walk(rail)),
 }
 
 /** Answers one read as of now. */
@@ -202,6 +217,12 @@ export function ledgerOf(backend: Backend): Ledger {
     heads: (of) => read('heads', of),
     authorisation: (id) => read('authorisation', id),
     authorisations: (query) => read('authorisations', query),
+    paymentNamed: (name) => read('paymentNamed', name),
+    message: (key) => read('message', key),
+    parked: (limit) => read('parked', limit),
+    outside: (id) => read('outside', id),
+    unacknowledged: (limit) => read('unacknowledged', limit),
+    walk: (rail) => read('walk', rail),
     onFeed: (listener) => backend.onFeed(listener),
     ping: () => backend.ping(),
     close: () => backend.close(),

@@ -5,6 +5,7 @@ import { minor } from '../core/money.ts'
 import type { EventRecord, StandingState, StreamId } from '../core/records.ts'
 import { seconds } from '../core/time.ts'
 import type { DocKind, Docs, Key, Loaded, LoadKind, Write } from './draft.ts'
+import { railNamesOf } from './rail-names.ts'
 import type { Database, Row, Value } from './sqlite-database.ts'
 
 export const text = (row: Row, column: string): string => {
@@ -109,6 +110,15 @@ const READERS: { readonly [K in DocKind | 'lastEvent']: Reader<K> } = {
     'SELECT seq, hash FROM gateway_heads WHERE organisation = ?',
     (row) => ({ seq: whole(row, 'seq'), hash: text(row, 'hash') }),
   ],
+  message: [
+    'SELECT record FROM messages WHERE organisation = ? AND rail = ? AND id = ?',
+    (row) => record<Docs['message']>(row),
+  ],
+  outside: byId('outsides'),
+  walk: [
+    'SELECT record FROM walks WHERE organisation = ? AND rail = ?',
+    (row) => record<Docs['walk']>(row),
+  ],
   lastEvent: [
     `SELECT stream, seq, hash, body FROM events WHERE organisation = ? AND stream = ?
      ORDER BY seq DESC LIMIT 1`,
@@ -160,6 +170,9 @@ const SAVE_PAYMENT = `INSERT INTO payments
   VALUES (?, ?, ${next('payments')}, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (organisation, id) DO UPDATE SET state = excluded.state,
     created_at = excluded.created_at, record = excluded.record`
+
+const SAVE_NAME = `INSERT OR IGNORE INTO rail_names (organisation, name, payment)
+  VALUES (?, ?, ?)`
 
 const SAVE_HOLD = `INSERT INTO holds
     (organisation, id, run, node, payment, state, expires_at, record)
@@ -247,6 +260,24 @@ const WRITERS: { readonly [K in DocKind]: Writer<K> } = {
      ON CONFLICT (organisation) DO UPDATE SET seq = excluded.seq, hash = excluded.hash`,
     ...[org, seq, hash],
   ],
+  message: (message, org) => [
+    `INSERT INTO messages (organisation, rail, id, state, due_at, record) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (organisation, rail, id) DO UPDATE SET state = excluded.state,
+       due_at = excluded.due_at, record = excluded.record`,
+    ...[org, message.rail, message.id, message.state, message.dueAtSeconds],
+    JSON.stringify(message),
+  ],
+  outside: (outside, org) => [
+    `INSERT INTO outsides (organisation, id, open, heard_at, record) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (organisation, id) DO UPDATE SET open = excluded.open, record = excluded.record`,
+    ...[org, outside.id, outside.acknowledged === undefined ? 1 : 0, outside.heardAtSeconds],
+    JSON.stringify(outside),
+  ],
+  walk: (walk, org) => [
+    `INSERT INTO walks (organisation, rail, record) VALUES (?, ?, ?)
+     ON CONFLICT (organisation, rail) DO UPDATE SET record = excluded.record`,
+    ...[org, walk.rail, JSON.stringify(walk)],
+  ],
 }
 
 /** What may be given up: a claim of a payment that was released, a step of a run that is erased. */
@@ -267,4 +298,7 @@ export function saveDocument(db: Database, organisation: OrganisationId, write: 
   const writer = WRITERS[key.doc] as Writer<DocKind>
   const statement = writer(value, organisation, key.id)
   if (statement !== undefined) db.run(...statement)
+  if (key.doc !== 'payment') return
+  const payment = value as Docs['payment']
+  for (const name of railNamesOf(payment)) db.run(SAVE_NAME, organisation, name, payment.id)
 }

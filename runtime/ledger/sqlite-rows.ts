@@ -1,6 +1,7 @@
 /** The embedded store's lookups and its one way of writing: a whole draft, inside the caller's transaction. */
 import type { AuthorisationRecord } from '../core/authorisation.ts'
 import type { NodeId, OrganisationId, PaymentId, RunId } from '../core/ids.ts'
+import type { MessageRecord, OutsideRecord } from '../core/inbox.ts'
 import type { HeadsOf, Page } from '../core/ledger.ts'
 import type {
   EventRecord,
@@ -49,6 +50,16 @@ const SUBMITTED = `SELECT payments.id, nodes.record FROM payments
 const REFUNDING = `SELECT record FROM payments
   WHERE organisation = ? AND json_extract(record, '$.refunding') = 1
   ORDER BY created_at, ordinal LIMIT ?`
+
+const NAMED = `SELECT record FROM rail_names JOIN payments
+    ON payments.organisation = rail_names.organisation AND payments.id = rail_names.payment
+  WHERE rail_names.organisation = ? AND rail_names.name = ? LIMIT 2`
+
+const PARKED = `SELECT record FROM messages WHERE organisation = ? AND state = 'parked'
+  ORDER BY due_at, rail, id LIMIT ?`
+
+const UNACKNOWLEDGED = `SELECT record FROM outsides WHERE organisation = ? AND open = 1
+  ORDER BY heard_at, id LIMIT ?`
 
 /** `?, ?, …`, one for each. */
 const places = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
@@ -185,6 +196,18 @@ export class SqliteRows implements Rows {
     )
     const head = this.load({ doc: 'gatewayHead', id: [] })
     return !isOfRun && head ? [{ stream: 'gateway', head }, ...nodes] : nodes
+  }
+
+  named(name: string): readonly PaymentRecord[] {
+    return this.#all(NAMED, [name], record<PaymentRecord>)
+  }
+
+  parked(limit: number): readonly MessageRecord[] {
+    return this.#all(PARKED, [limit], record<MessageRecord>)
+  }
+
+  unacknowledged(limit: number): readonly OutsideRecord[] {
+    return this.#all(UNACKNOWLEDGED, [limit], record<OutsideRecord>)
   }
 
   #list<T>(

@@ -11,13 +11,16 @@
  * A store loads what a transition yields, in one transaction, and commits the draft's writes and events together.
  */
 import type { OrganisationId } from '../core/ids.ts'
+import type { Hearing } from '../core/inbox.ts'
 import type { CommandName, Commands } from '../core/ledger.ts'
 import { askAuthorisation, authorised, draw, moveAuthorisation } from './authorisations.ts'
 import { complete } from './completing.ts'
 import { Draft, type Load, runSteps, type Steps } from './draft.ts'
 import { erase, eraseParts } from './erasure.ts'
 import { decideHold, refuse } from './holds.ts'
+import { hear, heard, takeMessage, withHearing } from './inbox.ts'
 import { markUnknown, release, settle } from './outcomes.ts'
+import { acknowledge, outside, walked } from './outside.ts'
 import { reserve, submit } from './payments.ts'
 import { refund, refunded, refundFailed, refundUnknown } from './refunds.ts'
 import { resolve } from './resolve.ts'
@@ -66,7 +69,21 @@ export const TRANSITIONS: Transitions = {
   authorised,
   draw,
   moveAuthorisation,
+  hear,
+  takeMessage,
+  heard,
+  outside,
+  acknowledge,
+  walked,
 }
+
+/** What a store runs of one command: its transition, and the end of the message that it names. */
+export const stepsOf = <K extends CommandName>(
+  transitions: Transitions,
+  name: K,
+  input: Commands[K]['input'] & Hearing,
+  draft: Draft,
+): Steps<Commands[K]['result']> => withHearing<K>(transitions[name](input, draft), input, draft)
 
 export interface Decision<K extends CommandName> {
   readonly result: Commands[K]['result']
@@ -89,6 +106,6 @@ export function decide<K extends CommandName>(
   },
 ): Decision<K> {
   const draft = new Draft(organisation, input.now)
-  const result = runSteps(transitions[name](input, draft), draft, load)
+  const result = runSteps(stepsOf(transitions, name, input, draft), draft, load)
   return result.ok && draft.isDirty ? { result, draft } : { result }
 }

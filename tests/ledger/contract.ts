@@ -6,6 +6,7 @@ import { closeContract } from './contract/close.ts'
 import { createRunContract } from './contract/create-run.ts'
 import { eraseContract } from './contract/erase.ts'
 import { finishRunContract } from './contract/finish-run.ts'
+import { inboxContract } from './contract/inbox.ts'
 import { intactContract } from './contract/intact.ts'
 import { lateContract } from './contract/late.ts'
 import { leaseRunContract } from './contract/lease-run.ts'
@@ -45,6 +46,7 @@ const CONTRACT = {
   together: togetherContract,
   word: wordContract,
   authorisations: authorisationsContract,
+  inbox: inboxContract,
 } satisfies Record<string, (bench: Bench) => void>
 
 export type Part = keyof typeof CONTRACT

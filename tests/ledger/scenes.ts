@@ -21,6 +21,7 @@ import {
   NOW,
   startChain,
 } from '../support/ledger.ts'
+import { MOVED } from './contract/inbox.ts'
 
 export type Scenes = {
   readonly [K in CommandName]: (ledger: Ledger) => Promise<Commands[K]['input']>
@@ -137,6 +138,13 @@ async function asked(ledger: Ledger) {
   const input = await toAuthorise(ledger)
   accepted(await ledger.execute('askAuthorisation', input))
   return input
+}
+
+const MESSAGE = { rail: 'rail', id: 'evt_1' }
+
+async function parked(ledger: Ledger) {
+  accepted(await ledger.execute('hear', { ...MESSAGE, name: 'payout.processed', now: NOW }))
+  return MESSAGE
 }
 
 export const SCENES: Scenes = {
@@ -256,4 +264,13 @@ export const SCENES: Scenes = {
     const { authorisation } = await asked(ledger)
     return { authorisation, to: 'failed', reason: 'declined', now: NOW }
   },
+  hear: async () => ({ ...MESSAGE, name: 'payout.processed', ref: 'pout_1', now: NOW }),
+  takeMessage: async (ledger) => ({ ...(await parked(ledger)), attempt: 'mine', now: NOW }),
+  heard: async (ledger) => ({ heard: await parked(ledger), now: NOW }),
+  outside: async () => ({ outside: MOVED, now: NOW }),
+  acknowledge: async (ledger) => {
+    accepted(await ledger.execute('outside', { outside: MOVED, now: NOW }))
+    return { outside: MOVED.id, evidence: 'our rent', by: 'op', attempt: 'mine', now: NOW }
+  },
+  walked: async () => ({ rail: 'rail', untilSeconds: NOW, now: NOW }),
 }

@@ -208,7 +208,7 @@ describe('opening', () => {
     raw((db) => db.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`))
     const error = await open().catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code: 'store_newer', retryable: false })
-    expect(String(error)).toMatch(/schema 7 and this program knows 6; use the newer program$/)
+    expect(String(error)).toMatch(/schema 9 and this program knows 8; use the newer program$/)
     expect(raw((db) => db.prepare('PRAGMA user_version').get())).toEqual({
       user_version: SCHEMA_VERSION + 1,
     })

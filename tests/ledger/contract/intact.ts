@@ -25,6 +25,12 @@ const APART: ReadonlySet<CommandName> = new Set([
   'haltRun',
   'lease',
   'leaseRun',
+  'hear',
+  'takeMessage',
+  'heard',
+  'outside',
+  'acknowledge',
+  'walked',
 ])
 
 const corrupt = { code: 'ledger_corrupt', retryable: false }
