@@ -28,7 +28,7 @@ import type { FunnelBounds, FunnelDeps } from './funnel/context.ts'
 import { createFunnel, type Funnel } from './funnel/funnel.ts'
 import { openCheckpoints } from './gateway/checkpoints.ts'
 import { finishIfClosed } from './gateway/finish.ts'
-import { type Alarm, type GatewayDeps, payeeOf, type Timings } from './gateway/gate.ts'
+import { type Alarm, type GatewayDeps, payeeOf, subjectOf, type Timings } from './gateway/gate.ts'
 import { createGateway, type Gateway } from './gateway/gateway.ts'
 import { createMerchants } from './gateway/merchants.ts'
 import type { Check } from './gateway/pipeline.ts'
@@ -299,7 +299,7 @@ function gatewayDeps(options: ComposeOptions, parts: Parts, log: Log): Omit<Gate
     ...(overrides.timings === undefined ? {} : { timings: overrides.timings }),
     ...(overrides.checks === undefined ? {} : { checks: overrides.checks }),
     onFault: (fault) => log({ level: 'error', code: fault.code, message: fault.message }),
-    onAlarm: ({ kind, payment }) => log({ level: 'error', code: kind, message: payment }),
+    onAlarm: (alarm) => log(alarmEntry(alarm)),
   }
 }
 
@@ -308,10 +308,16 @@ function reconcileDeps({ config, overrides }: ComposeOptions, parts: Parts, log:
     ...parts,
     refundBudget: config.refunds.budget,
     delays: { everyMs: config.reconcile.everyMs, ...overrides?.delays },
-    onAlarm: ({ kind, payment }: Alarm) => log({ level: 'error', code: kind, message: payment }),
+    onAlarm: (alarm: Alarm) => log(alarmEntry(alarm)),
     onError: (error: unknown) => log(failureEntry('reconcile', error)),
   }
 }
+
+const alarmEntry = (alarm: Alarm): LogEntry => ({
+  level: 'error',
+  code: alarm.kind,
+  message: subjectOf(alarm),
+})
 
 const failureEntry = (code: string, error: unknown): LogEntry => ({
   level: 'error',
@@ -348,6 +354,9 @@ async function serve(parts: ToServe) {
     carryOut,
     reconcile: () => parts.reconciler.runOnce(),
     settlement: parts.reconciler.settlement,
+    ...(parts.rail.events === undefined
+      ? {}
+      : { hear: parts.reconciler.hear, heard: parts.reconciler.heard }),
     ...(demoMandate === undefined ? {} : { demo: demoOf(gateway, demoMandate, carryOut) }),
   })
   closing.push(() => served.close())

@@ -4,7 +4,9 @@
  */
 import { z } from 'zod'
 import type { OutsideId, PaymentId } from './ids.ts'
+import type { Result } from './ledger.ts'
 import type { RailObject } from './rail.ts'
+import type { PaymentRecord } from './records.ts'
 import type { Seconds } from './time.ts'
 
 /** A message is one by the rail and the rail's own id of it, however often it comes. */
@@ -102,6 +104,34 @@ export interface Walked extends WalkRecord {
 
 /** By what a rail may mean a payment: a key of ours, of itself or of a refund of it; or the rail's own id of one of these. */
 export type RailName = { readonly key: string } | { readonly reference: string }
+
+/** What the ledger is told of the rail's word; part of `Commands`. */
+export interface InboxCommands {
+  /** `fresh` is false for a message that was there before. */
+  hear: { input: Hear; result: Result<{ message: MessageRecord; fresh: boolean }> }
+  /** `conflict` where it is done or not due yet; `raised` for the call that raised the alarm about it. */
+  takeMessage: { input: TakeMessage; result: Result<{ message: MessageRecord; raised: boolean }> }
+  /** For a message that changes nothing else. */
+  heard: { input: Required<Hearing> & { now: Seconds }; result: Result<object> }
+  outside: { input: NoteOutside; result: Result<{ outside: OutsideRecord; noted: boolean }> }
+  /** `conflict` where somebody has acknowledged it before. */
+  acknowledge: { input: Acknowledge; result: Result<{ outside: OutsideRecord }> }
+  /** Only ever further. */
+  walked: { input: Walked; result: Result<{ walk: WalkRecord }> }
+}
+
+/** What the ledger answers of it; part of `Ledger`. */
+export interface InboxReads {
+  /** Whose name at the rail this is; undefined also where a rail gives one name to several. */
+  paymentNamed(name: RailName): Promise<PaymentRecord | undefined>
+  message(key: MessageKey): Promise<MessageRecord | undefined>
+  /** Parked ones, those first that are due first. */
+  parked(limit: number): Promise<readonly MessageRecord[]>
+  outside(id: OutsideId): Promise<OutsideRecord | undefined>
+  /** What nobody has acknowledged yet, heard of first. */
+  unacknowledged(limit: number): Promise<readonly OutsideRecord[]>
+  walk(rail: string): Promise<WalkRecord | undefined>
+}
 
 /** ISO 4217's three letters. */
 export const anyCurrencySchema = z.string().regex(/^[A-Z]{3}$/)

@@ -17,24 +17,11 @@ import type {
   Digest,
   HoldId,
   NodeId,
-  OutsideId,
   PaymentId,
   PrincipalId,
   RunId,
 } from './ids.ts'
-import type {
-  Acknowledge,
-  Hear,
-  Hearing,
-  MessageKey,
-  MessageRecord,
-  NoteOutside,
-  OutsideRecord,
-  RailName,
-  TakeMessage,
-  Walked,
-  WalkRecord,
-} from './inbox.ts'
+import type { Hearing, InboxCommands, InboxReads } from './inbox.ts'
 import type { Lease, MarkOverdue, Regain, Resolve, Reverse } from './late.ts'
 import type { Minor } from './money.ts'
 import type {
@@ -212,7 +199,7 @@ export interface FinishRun {
 
 type MarkedOverdue = { readonly payment: PaymentRecord; readonly raised: boolean }
 
-export interface Commands {
+export interface Commands extends InboxCommands {
   createRun: { input: CreateRun; result: Result<{ run: RunRecord; created: boolean }> }
   split: { input: Split; result: Result<{ child: NodeRecord; account: Account }> }
   reserve: { input: Reserve; result: Result<{ payment: PaymentRecord; account: Account }> }
@@ -277,17 +264,6 @@ export interface Commands {
     input: MoveAuthorisation
     result: Result<{ authorisation: AuthorisationRecord }>
   }
-  /** `fresh` is false for a message that was there before. */
-  hear: { input: Hear; result: Result<{ message: MessageRecord; fresh: boolean }> }
-  /** `conflict` where it is done or not due yet; `raised` for the call that raised the alarm about it. */
-  takeMessage: { input: TakeMessage; result: Result<{ message: MessageRecord; raised: boolean }> }
-  /** For a message that changes nothing else. */
-  heard: { input: Required<Hearing> & { now: Seconds }; result: Result<object> }
-  outside: { input: NoteOutside; result: Result<{ outside: OutsideRecord; noted: boolean }> }
-  /** `conflict` where somebody has acknowledged it before. */
-  acknowledge: { input: Acknowledge; result: Result<{ outside: OutsideRecord }> }
-  /** Only ever further. */
-  walked: { input: Walked; result: Result<{ walk: WalkRecord }> }
 }
 
 export type CommandName = keyof Commands
@@ -340,7 +316,7 @@ export interface NodeState {
  * sent again; feed positions are contiguous and assigned in commit order. Before anything is appended to a stream its
  * account is compared with its last event; a difference halts the run, in a command of its own, and is thrown.
  */
-export interface Ledger {
+export interface Ledger extends InboxReads {
   execute<K extends CommandName>(
     name: K,
     input: Commands[K]['input'] & Hearing,
@@ -388,15 +364,6 @@ export interface Ledger {
    * those of every run that has no seal yet, for a checkpoint.
    */
   heads(of?: HeadsOf): Promise<readonly { stream: StreamId; head: Head }[]>
-  /** Whose name at the rail this is; undefined also where a rail gives one name to several. */
-  paymentNamed(name: RailName): Promise<PaymentRecord | undefined>
-  message(key: MessageKey): Promise<MessageRecord | undefined>
-  /** Parked ones, those first that are due first. */
-  parked(limit: number): Promise<readonly MessageRecord[]>
-  outside(id: OutsideId): Promise<OutsideRecord | undefined>
-  /** What nobody has acknowledged yet, heard of first. */
-  unacknowledged(limit: number): Promise<readonly OutsideRecord[]>
-  walk(rail: string): Promise<WalkRecord | undefined>
   /** Called after each commit that added to the run's feed; the listener must not throw. Returns unsubscribe. */
   onFeed(listener: (run: RunId, position: number) => void): () => void
   /** Throws a Fault when the store cannot be written now. */

@@ -86,6 +86,8 @@ export const LIMITS = {
   railMs: 10_000,
   /** One message of a rail: the largest that one sends is a tenth of it. */
   webhookBytes: 256 * 1024,
+  /** Verifying one: rails wait for five seconds, and send again what was not answered. */
+  webhookMs: 4_000,
   /** Messages that are verified at once: a rail sends what was turned away again. */
   webhooksAtOnce: 16,
   /** Parked messages that one round takes up. */

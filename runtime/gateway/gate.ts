@@ -2,7 +2,7 @@
 import type { GatewaySigner } from '../audit/signer.ts'
 import type { HolderKeys, TokenEngine } from '../core/engine.ts'
 import type { Fault } from '../core/errors.ts'
-import type { MerchantId, OrganisationId, PayeeId, PaymentId } from '../core/ids.ts'
+import type { MerchantId, OrganisationId, OutsideId, PayeeId, PaymentId } from '../core/ids.ts'
 import type { Monitor, Policy } from '../core/judges.ts'
 import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
@@ -48,9 +48,29 @@ export const TIMINGS: Timings = {
 }
 
 /** Something that a person must look at, and that no answer to an agent may tell. */
-export interface Alarm {
-  readonly kind: 'rail_amount' | 'rail_currency' | 'overdue' | 'reversed'
+export interface PaymentAlarm {
+  readonly kind:
+    | 'rail_amount'
+    | 'rail_currency'
+    | 'overdue'
+    | 'reversed'
+    /** The rail settled what had been released. */
+    | 'late_settlement'
+    /** The rail's own list, or its word now, does not have what it had settled. */
+    | 'missing_at_rail'
   readonly payment: PaymentId
+}
+
+/** As `PaymentAlarm`, where no payment of ours is meant. */
+export type Alarm =
+  | PaymentAlarm
+  | { readonly kind: 'outside'; readonly outside: OutsideId }
+  | { readonly kind: 'webhook_stuck'; readonly message: string }
+
+/** The id of what an alarm is about. */
+export function subjectOf(alarm: Alarm): string {
+  if (alarm.kind === 'outside') return alarm.outside
+  return alarm.kind === 'webhook_stuck' ? alarm.message : alarm.payment
 }
 
 export interface GatewayDeps {

@@ -9,7 +9,7 @@ import { LIMITS } from '../core/limits.ts'
 import { type RailOutcome, railStatusOf } from '../core/rail.ts'
 import type { PaymentRecord, RailSaid } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
-import type { Alarm } from './gate.ts'
+import type { Alarm, PaymentAlarm } from './gate.ts'
 import { unexpected } from './unexpected.ts'
 
 export interface OutcomeDeps {
@@ -91,7 +91,7 @@ export const reasonOf = ({ kind, reason }: Extract<RailOutcome, { reason: string
 function oddity(
   payment: PaymentRecord,
   { amount, currency }: Extract<RailOutcome, { kind: 'settled' }>,
-): Alarm['kind'] | undefined {
+): PaymentAlarm['kind'] | undefined {
   if (currency !== payment.currency) return 'rail_currency'
   const isPossible = Number.isSafeInteger(amount) && amount >= 1 && amount <= payment.amount
   return isPossible ? undefined : 'rail_amount'

@@ -11,7 +11,7 @@ import { Rejected } from '../core/errors.ts'
 import { freshId, type PaymentId } from '../core/ids.ts'
 import type { Ledger, Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
-import type { Rail } from '../core/rail.ts'
+import type { Rail, RailMessage } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import type { RefundBudget } from '../core/refund.ts'
 import { type Clock, nowSeconds, type Timers } from '../core/time.ts'
@@ -19,6 +19,7 @@ import { isAwaited } from '../ledger/rules.ts'
 import { askRail, isLeased, lookup } from './asking.ts'
 import { tendAuthorisations } from './authorisations.ts'
 import type { Alarm } from './gate.ts'
+import { createInbox, type HearingOutcome, type Inbox } from './inbox.ts'
 import { askAboutRefunds } from './refunds.ts'
 import { watchReversals } from './reversals.ts'
 import { repeat } from './timers.ts'
@@ -78,6 +79,10 @@ export interface Reconciler {
   settlement(payment: PaymentId): Promise<Settlement>
   /** One round. Throws the first Fault after having tried every payment. */
   runOnce(): Promise<Round>
+  /** A message of the rail: written down, and taken up after this has resolved. */
+  hear(message: RailMessage): Promise<HearingOutcome>
+  /** Messages since the start, by what became of them. */
+  heard(): ReadonlyMap<HearingOutcome, number>
   /** Rounds until `close`; one at a time. */
   start(): void
   /** Resolves when no round is under way any more. */
@@ -96,9 +101,11 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
     everyMs: 5_000,
     ...deps.delays,
   }
+  const [id, sinceMs] = [freshId(), deps.clock.nowMs()]
+  const { patienceMs, proofMs } = timesOf(delays)
   const self = {
-    id: freshId(),
-    sinceMs: deps.clock.nowMs(),
+    id,
+    sinceMs,
     asking: new Set<PaymentId>(),
     waiting: inTurn(deps.ledger, { states: ['submitted', 'unknown'], is: isAwaited }),
     refunding: inTurn(deps.ledger, {
@@ -108,6 +115,12 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
     watch: watchReversals({
       ...deps,
       lookup: (payment) => lookup(deps, payment, delays.railMs),
+    }),
+    inbox: createInbox({
+      ...deps,
+      ...{ railMs: delays.railMs, patienceMs, proofMs, sinceMs },
+      lookup: (payment) => lookup(deps, payment, delays.railMs),
+      isLeased: (payment) => isLeased(deps, payment, id),
     }),
   }
   let end: (() => Promise<void>) | undefined
@@ -122,7 +135,12 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
         deps.timers,
       )
     },
-    close: async () => end?.(),
+    hear: self.inbox.hear,
+    heard: self.inbox.totals,
+    close: async () => {
+      await end?.()
+      await self.inbox.close()
+    },
   }
 }
 
@@ -135,11 +153,14 @@ interface Self {
   readonly waiting: WithOthers
   readonly refunding: WithOthers
   readonly watch: () => Promise<readonly PaymentId[]>
+  readonly inbox: Inbox
 }
 
-/** Until then the call could still begin, be answered, or not yet be seen. */
-const patienceOf = ({ submitStartMs, railMs, visibilityMs }: ReconcileDelays): number =>
-  submitStartMs + railMs + visibilityMs
+/** How long after its submit a payment is asked about, and how long after it `absent` is believed. */
+function timesOf({ submitStartMs, railMs, visibilityMs, clockStepMs }: ReconcileDelays) {
+  const patienceMs = submitStartMs + railMs + visibilityMs
+  return { patienceMs, proofMs: patienceMs + clockStepMs }
+}
 
 /** Undefined while somebody else asks, here or elsewhere. */
 async function ask(
@@ -156,7 +177,7 @@ async function ask(
     const { submittedAtMs = nowMs } = payment
     const { railMs, submitStartMs } = delays
     const watchedMs = nowMs - Math.max(submittedAtMs, sinceMs)
-    const isProof = watchedMs > patienceOf(delays) + delays.clockStepMs
+    const isProof = watchedMs > timesOf(delays).proofMs
     return await askRail(deps, payment, { holder, railMs, submitStartMs, isProof })
   } finally {
     asking.delete(payment.id)
@@ -183,11 +204,10 @@ async function settlement(
 
 /** Each state has its own list, and a full one is followed by others in turn: what nobody can clear holds up none. */
 async function round(deps: ReconcileDeps, delays: ReconcileDelays, self: Self): Promise<Round> {
-  const { id: holder, sinceMs, waiting, refunding, watch } = self
+  const { id: holder, sinceMs, waiting, refunding, watch, inbox } = self
   const { railMs } = delays
   const nowMs = deps.clock.nowMs()
-  const patienceMs = patienceOf(delays)
-  const proofMs = patienceMs + delays.clockStepMs
+  const { patienceMs, proofMs } = timesOf(delays)
   const of = { reservedMs: delays.reservedMs, patienceMs, nowMs, waiting }
   const { stale, silent } = await toEnd(deps, of)
   const ends: PaymentRecord[] = []
@@ -213,6 +233,7 @@ async function round(deps: ReconcileDeps, delays: ReconcileDelays, self: Self): 
       if (isOverdue && (await raise(deps, payment))) overdue.push(payment.id)
     })
   }
+  await each(() => inbox.round())
   const reversed = new Set<PaymentId>()
   const hear = (ask: () => Promise<readonly PaymentId[]>) =>
     each(async () => {

@@ -4,6 +4,7 @@
  * lease. Nothing here makes money available again: a person does.
  */
 import type { PaymentId } from '../core/ids.ts'
+import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { minus, ZERO } from '../core/money.ts'
 import type { Rail, RailLookup, RailOutcome, RailReversal } from '../core/rail.ts'
@@ -18,20 +19,30 @@ type Settled = Extract<RailOutcome, { kind: 'settled' }>
 /** The name of a reversal of everything by a rail that gives it none. */
 const WHOLE = 'returned'
 
-/** True if something new was noted. What cannot be, because it is more than was settled, is an alarm. */
+/** What the rail says came back that is not noted of this payment. */
+export function newReversals(payment: PaymentRecord, said: Settled): readonly RailReversal[] {
+  const known = new Set((payment.reversals ?? []).map(({ id }) => id))
+  return backOf(payment, said).filter(({ id }) => !known.has(id))
+}
+
+/**
+ * True if something new was noted. What cannot be, because it is more than was settled, is an alarm. The last of it is
+ * written by `last`, where that is another way to the same ledger.
+ */
 export async function noteReversals(
   { ledger, onAlarm }: OutcomeDeps,
   payment: PaymentRecord,
   said: Settled,
   now: Seconds,
+  last: Pick<Ledger, 'execute'> = ledger,
 ): Promise<boolean> {
   if (payment.state !== 'settled') return false
   if (said.currency !== payment.currency) return false
-  const known = new Set((payment.reversals ?? []).map(({ id }) => id))
   let isNew = false
-  for (const { id, kind, amount } of backOf(payment, said)) {
-    if (known.has(id)) continue
-    const noted = await ledger.execute('reverse', { payment: payment.id, id, kind, amount, now })
+  const fresh = newReversals(payment, said)
+  for (const [i, { id, kind, amount }] of fresh.entries()) {
+    const { execute } = i === fresh.length - 1 ? last : ledger
+    const noted = await execute('reverse', { payment: payment.id, id, kind, amount, now })
     if (noted.ok && noted.noted) {
       isNew = true
       onAlarm?.({ kind: 'reversed', payment: payment.id })

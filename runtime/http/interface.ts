@@ -8,7 +8,7 @@ import type { Rail } from '../core/rail.ts'
 import type { TokenPool } from '../tokens/pool.ts'
 import { createFeeds } from './feed.ts'
 import { allowedHosts } from './hosts.ts'
-import { createMetrics } from './metrics.ts'
+import { createMetrics, type MetricsDeps } from './metrics.ts'
 import { createOperators, type LoginCode, type NamedOperator } from './operators.ts'
 import { createReadiness } from './readiness.ts'
 import type { Route } from './route.ts'
@@ -29,12 +29,15 @@ type Given =
   | 'carryOut'
   | 'reconcile'
   | 'settlement'
+  | 'hear'
   | 'demo'
 
 export interface InterfaceOptions
   extends Pick<RouteDeps, Given>,
     Pick<ServerOptions, 'consoleDir' | 'log' | 'guard'> {
   readonly rail: Rail
+  /** Messages of the rail since the start; absent at a rail that sends none. */
+  readonly heard?: MetricsDeps['heard']
   readonly engine: TokenEngine & Partial<Pick<TokenPool, 'stats'>>
   readonly operatorToken: string
   readonly namedOperators: readonly NamedOperator[]
@@ -77,9 +80,11 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     verdicts: options.gateway.verdictTotals,
     haltedRuns: options.gateway.haltedRuns,
     pool: options.engine.stats,
+    heard: options.heard,
   })
   const routes: readonly Route[] = routeTable({
     ...options,
+    railName: rail.name,
     metrics: metrics.text,
     feeds,
     streams,

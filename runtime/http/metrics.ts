@@ -6,6 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@pro
 import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
+import type { HearingOutcome } from '../gateway/inbox.ts'
 import type { VerdictCount } from '../gateway/verdict-counts.ts'
 import type { PoolStats } from '../tokens/worker-pool.ts'
 
@@ -18,6 +19,8 @@ export interface MetricsDeps {
   readonly verdicts: () => readonly VerdictCount[]
   /** Runs that were halted because an account differs from its log. */
   readonly haltedRuns: () => readonly unknown[]
+  /** Messages of the rail since the start, by what became of them; absent at a rail that sends none. */
+  readonly heard?: (() => ReadonlyMap<HearingOutcome, number>) | undefined
   /** Absent where another engine was composed in. */
   readonly pool?: (() => PoolStats) | undefined
 }
@@ -63,6 +66,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   addPool(registers, deps.pool)
   addRefusals(registers, deps)
   addVerdicts(registers, deps)
+  addRailsWord(registers, deps)
   addLedger(registers, deps)
   return {
     observe(method, route, status, seconds) {
@@ -127,6 +131,35 @@ function addVerdicts(registers: Registers, { verdicts }: MetricsDeps): void {
     labelNames: ['verdict', 'code'],
     registers,
     collect,
+  })
+}
+
+function addRailsWord(registers: Registers, { heard, ledger }: MetricsDeps): void {
+  const limit = LIMITS.pageItems
+  if (heard !== undefined) {
+    const collect = () => {
+      counter.reset()
+      for (const [outcome, n] of heard()) counter.inc({ outcome }, n)
+    }
+    const counter: Counter<'outcome'> = new Counter({
+      name: `${PREFIX}webhooks_total`,
+      help: 'Messages that came in the name of the rail, by what became of them.',
+      labelNames: ['outcome'],
+      registers,
+      collect,
+    })
+  }
+  const parked: Gauge = new Gauge({
+    name: `${PREFIX}webhooks_parked`,
+    help: `Messages of the rail whose effect is not written yet; ${limit} means at least so many.`,
+    registers,
+    collect: async () => parked.set((await ledger.parked(limit)).length),
+  })
+  const outside: Gauge = new Gauge({
+    name: `${PREFIX}outside_open`,
+    help: `What moved at the rail without us and nobody has acknowledged; ${limit} means at least so many.`,
+    registers,
+    collect: async () => outside.set((await ledger.unacknowledged(limit)).length),
   })
 }
 

@@ -20,6 +20,7 @@ const SECURITY: Readonly<Record<Who, readonly JsonObject[]>> = {
   principal: [{}],
   holder: [{ holder: [] }],
   operator: [{ operatorToken: [] }, { operatorSession: [] }],
+  rail: [{}],
 }
 
 const PROBLEM = {

@@ -11,9 +11,10 @@ import type { Operator } from './operators.ts'
 
 /**
  * `public`: anyone. `principal`: the body carries a principal's signature. `holder`: a node's token with a proof
- * of possession, judged by the gateway. `operator`: the operator token or a session.
+ * of possession, judged by the gateway. `operator`: the operator token or a session. `rail`: the body carries the rail's
+ * signature, over its very bytes.
  */
-export type Who = 'public' | 'principal' | 'holder' | 'operator'
+export type Who = 'public' | 'principal' | 'holder' | 'operator' | 'rail'
 
 export interface Call<P, Q, B> {
   readonly params: P

@@ -160,12 +160,13 @@ const PAST_LIMIT = new Uint8Array(LIMITS.bodyBytes + 1)
 function addRoute(app: FastifyInstance, route: Route, options: ServerOptions): void {
   const admitted = new WeakMap<FastifyRequest, Access>()
   const isHolders = route.who.includes('holder')
+  const isRails = route.who.includes('rail')
   const answer = async (request: FastifyRequest, reply: FastifyReply, bytes: Uint8Array) => {
     const lastEventId = request.headers['last-event-id']
     const answer = await route.handle({
       params: parseParams(route, request),
       query: parse(route.query, request.query, 'malformed'),
-      body: isHolders ? undefined : parseBody(route, bytes),
+      body: isHolders || isRails ? undefined : parseBody(route, bytes),
       raw: rawRequest(request, bytes),
       ...admitted.get(request),
       ...(typeof lastEventId === 'string' ? { lastEventId } : {}),
@@ -176,12 +177,13 @@ function addRoute(app: FastifyInstance, route: Route, options: ServerOptions): v
   app.route({
     method: route.method,
     url: route.path,
+    bodyLimit: isRails ? LIMITS.webhookBytes : LIMITS.bodyBytes,
     // Before the body is read: whoever may not be here sends us nothing more.
     onRequest: async (request, reply) => {
       if (route.page || route.ownPage) reply.header('vary', 'Accept')
       if (route.page && wantsPage(request)) return sendShell(reply, options.consoleDir)
       admitted.set(request, authorise(request, route.who, options.operators))
-      if (!isHolders) checkType(request)
+      if (!isHolders && !isRails) checkType(request)
     },
     handler: (request, reply) => answer(request, reply, bytesOf(request.body)),
     errorHandler: (error, request, reply) => {

@@ -161,4 +161,7 @@ export const alarmsAnswer = z.strictObject({
   halted: z.array(haltedRun),
 })
 
+/** A rail reads the status alone. */
+export const webhookAnswer = z.strictObject({})
+
 export const demoAnswer = z.strictObject({ run: z.strictObject({ id: runIdSchema }) })

@@ -7,6 +7,7 @@ import { paymentRoutes } from './routes/payments.ts'
 import { receiptRoutes } from './routes/receipts.ts'
 import { runRoutes } from './routes/runs.ts'
 import { auditRoutes, serviceRoutes, sessionRoutes } from './routes/service.ts'
+import { webhookRoutes } from './routes/webhooks.ts'
 
 export const routeTable = (deps: RouteDeps): readonly Route[] => [
   ...serviceRoutes(deps),
@@ -18,4 +19,5 @@ export const routeTable = (deps: RouteDeps): readonly Route[] => [
   ...sessionRoutes(deps),
   ...auditRoutes(deps),
   ...receiptRoutes(deps),
+  ...webhookRoutes(deps),
 ]

@@ -34,6 +34,9 @@ export interface RouteDeps {
   readonly carryOut: (run: RunRecord) => void
   readonly reconcile: () => Promise<Round>
   readonly settlement: Reconciler['settlement']
+  /** The rail's name, and where its messages go; absent at a rail that sends none. */
+  readonly railName: string
+  readonly hear?: Reconciler['hear']
   /** Names of the parts that cannot work now; empty when ready. */
   readonly failing: () => Promise<readonly string[]>
   /** Prometheus' text format. */
