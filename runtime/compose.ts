@@ -354,6 +354,7 @@ async function serve(parts: ToServe) {
     carryOut,
     reconcile: () => parts.reconciler.runOnce(),
     settlement: parts.reconciler.settlement,
+    compare: parts.reconciler.compare,
     ...(parts.rail.events === undefined
       ? {}
       : { hear: parts.reconciler.hear, heard: parts.reconciler.heard }),

@@ -23,6 +23,8 @@ export const EXIT = {
   /** A receipt that does not hold, and one that holds and is about something else than was asked. */
   receiptFalse: 20,
   receiptOther: 21,
+  /** The rail's list is not what the ledger says. */
+  differs: 18,
   interrupted: 130,
 } as const
 

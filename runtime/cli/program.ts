@@ -14,6 +14,7 @@ import { decideCommand, holdsCommand } from './commands/holds.ts'
 import { keysCommand, mandateCommand } from './commands/keys.ts'
 import { paymentsCommand } from './commands/payments.ts'
 import { receiptCommand } from './commands/receipt.ts'
+import { reconcileCommand } from './commands/reconcile.ts'
 import {
   cancelCommand,
   eraseCommand,
@@ -32,7 +33,7 @@ const EXIT_HELP = `
 Exit codes: 0 done, 1 the answer is no, 2 usage, 3 configuration, 4 data folder, 5 store of a newer version,
 6 data folder in use, 7 port taken, 8 no gateway answers, 9 not allowed, 10 not found, 11 refused, 12 unavailable,
 13 a fault of ours, 14 Node too old, 15 passphrase, 16 file of secrets damaged, 17 file of secrets of another version,
-20 a receipt that does not hold, 21 a receipt about something else, 130 interrupted.
+18 the rail’s list differs, 20 a receipt that does not hold, 21 a receipt about something else, 130 interrupted.
 `
 
 /** All commands, as data for `runCli` and for the tests that walk them. */
@@ -57,6 +58,7 @@ export function createProgram(io: Io): Command {
     decideCommand(io, 'approve'),
     decideCommand(io, 'refuse'),
     paymentsCommand(io),
+    reconcileCommand(io),
     standingCommand(io, 'freeze'),
     standingCommand(io, 'resume'),
     standingCommand(io, 'revoke'),

@@ -13,6 +13,9 @@ import { cancelRun } from './finish.ts'
 import { assemble, type Gate, type GatewayDeps } from './gate.ts'
 import { closeNode, registerNode } from './nodes.ts'
 import {
+  type AcknowledgedOutside,
+  type AcknowledgeWord,
+  acknowledgeOutside,
   type CancelledRun,
   type ClosedNode,
   cancelSigned,
@@ -71,6 +74,8 @@ export interface Gateway {
   regain(word: RegainWord): Promise<RegainedPayment>
   /** A part of a settled payment back to where it came from; asked again with the same key it is the same refund. */
   refund(word: RefundWord): Promise<RefundedPayment>
+  /** A person’s word that money which moved without us is known: ends its alarm. */
+  acknowledge(word: AcknowledgeWord): Promise<AcknowledgedOutside>
   /** Erases personal values of a run that is sealed: `run_live` before, `money_waiting` while a payment is. */
   erase(run: RunId, by: string): Promise<ErasedRun>
 
@@ -116,6 +121,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     resolve: (word) => throwing(gate, () => resolvePayment(gate, word)),
     regain: (word) => throwing(gate, () => regainPayment(gate, word)),
     refund: (word) => throwing(gate, () => refundPayment(gate, word)),
+    acknowledge: (word) => throwing(gate, () => acknowledgeOutside(gate, word)),
     erase: (run, by) => throwing(gate, () => eraseOf(gate, run, by)),
     sweep: () => throwing(gate, () => sweep(gate)),
     flushCounts: () => throwing(gate, () => gate.counts.flush(gate.ledger, nowSeconds(gate.clock))),

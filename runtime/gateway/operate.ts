@@ -9,6 +9,7 @@ import {
   type RunId,
   runIdSchema,
 } from '../core/ids.ts'
+import type { Acknowledge } from '../core/inbox.ts'
 import { parseJws } from '../core/jws.ts'
 import type { Regain, Resolve } from '../core/late.ts'
 import type { Commands, DecideHold, Result } from '../core/ledger.ts'
@@ -120,6 +121,17 @@ export type RegainedPayment = Commands['regain']['result']
 export function regainPayment(gate: Gate, word: RegainWord): Promise<RegainedPayment> {
   const { ledger, clock } = gate
   return ledger.execute('regain', { ...word, attempt: freshId(), now: nowSeconds(clock) })
+}
+
+export type AcknowledgeWord = Omit<Acknowledge, 'now' | 'attempt'>
+export type AcknowledgedOutside = Commands['acknowledge']['result']
+
+/** A person knows of what moved without us. */
+export function acknowledgeOutside(
+  { ledger, clock }: Gate,
+  word: AcknowledgeWord,
+): Promise<AcknowledgedOutside> {
+  return ledger.execute('acknowledge', { ...word, attempt: freshId(), now: nowSeconds(clock) })
 }
 
 /** Erases the clear values of a run that has ended; see `runtime/ledger/erasing.ts` for what goes and what stays. */

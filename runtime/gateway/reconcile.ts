@@ -14,14 +14,16 @@ import { LIMITS } from '../core/limits.ts'
 import type { Rail, RailMessage } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import type { RefundBudget } from '../core/refund.ts'
-import { type Clock, nowSeconds, type Timers } from '../core/time.ts'
+import { type Clock, nowSeconds, type Seconds, type Timers } from '../core/time.ts'
 import { isAwaited } from '../ledger/rules.ts'
 import { askRail, isLeased, lookup } from './asking.ts'
 import { tendAuthorisations } from './authorisations.ts'
 import type { Alarm } from './gate.ts'
 import { createInbox, type HearingOutcome, type Inbox } from './inbox.ts'
+import type { ObjectDeps } from './objects.ts'
 import { askAboutRefunds } from './refunds.ts'
 import { watchReversals } from './reversals.ts'
+import { type Comparison, compareStatement } from './statement.ts'
 import { repeat } from './timers.ts'
 import { inTurn, type WithOthers } from './turns.ts'
 import { unexpected } from './unexpected.ts'
@@ -81,6 +83,8 @@ export interface Reconciler {
   runOnce(): Promise<Round>
   /** A message of the rail: written down, and taken up after this has resolved. */
   hear(message: RailMessage): Promise<HearingOutcome>
+  /** The rail's own list against the ledger, on from the last time or from then; undefined at a rail without one. */
+  compare(from?: Seconds): Promise<Comparison | undefined>
   /** Messages since the start, by what became of them. */
   heard(): ReadonlyMap<HearingOutcome, number>
   /** Rounds until `close`; one at a time. */
@@ -103,6 +107,12 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
   }
   const [id, sinceMs] = [freshId(), deps.clock.nowMs()]
   const { patienceMs, proofMs } = timesOf(delays)
+  const objects: ObjectDeps = {
+    ...deps,
+    ...{ railMs: delays.railMs, patienceMs, proofMs, sinceMs },
+    lookup: (payment) => lookup(deps, payment, delays.railMs),
+    isLeased: (payment) => isLeased(deps, payment, id),
+  }
   const self = {
     id,
     sinceMs,
@@ -116,12 +126,7 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
       ...deps,
       lookup: (payment) => lookup(deps, payment, delays.railMs),
     }),
-    inbox: createInbox({
-      ...deps,
-      ...{ railMs: delays.railMs, patienceMs, proofMs, sinceMs },
-      lookup: (payment) => lookup(deps, payment, delays.railMs),
-      isLeased: (payment) => isLeased(deps, payment, id),
-    }),
+    inbox: createInbox({ ...deps, ...objects }),
   }
   let end: (() => Promise<void>) | undefined
   return {
@@ -136,6 +141,7 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
       )
     },
     hear: self.inbox.hear,
+    compare: (from) => compareStatement(objects, from),
     heard: self.inbox.totals,
     close: async () => {
       await end?.()

@@ -30,6 +30,7 @@ type Given =
   | 'reconcile'
   | 'settlement'
   | 'hear'
+  | 'compare'
   | 'demo'
 
 export interface InterfaceOptions

@@ -1,6 +1,7 @@
 /** A payment's record as operators, and planners above it, read it. */
 import type { z } from 'zod'
 import { eventWord } from '../core/events.ts'
+import type { MessageRecord, OutsideRecord } from '../core/inbox.ts'
 import {
   type PaymentRecord,
   type RefundRecord,
@@ -9,7 +10,7 @@ import {
   reversedOf,
   shownState,
 } from '../core/records.ts'
-import type { paymentView, refundView } from './shapes.ts'
+import type { outsideView, paymentView, refundView } from './shapes.ts'
 
 type View = z.input<typeof paymentView>
 
@@ -56,6 +57,24 @@ export const viewOfRefund = ({
 export const withApproval = (payment: PaymentRecord): View => ({
   ...viewOfPayment(payment),
   ...(payment.approveUrl === undefined ? {} : { approveUrl: payment.approveUrl }),
+})
+
+/** Without the salt of the evidence's digest. */
+export function viewOfOutside({
+  acknowledged: said,
+  ...outside
+}: OutsideRecord): z.input<typeof outsideView> {
+  if (said === undefined) return outside
+  const { by, evidence, atSeconds } = said
+  return { ...outside, acknowledged: { by, evidence, atSeconds } }
+}
+
+export const viewOfMessage = ({ rail, id, name, heardAtSeconds, attempts }: MessageRecord) => ({
+  rail,
+  id,
+  name,
+  heardAtSeconds,
+  attempts,
 })
 
 /** With what operators have said of it, in their own words. */

@@ -3,14 +3,17 @@ import { z } from 'zod'
 import {
   identifierSchema,
   nodeIdSchema,
+  outsideIdSchema,
   paymentIdSchema,
   refundIdSchema,
   runIdSchema,
 } from '../core/ids.ts'
+import { anyCurrencySchema, DIRECTIONS, OBJECT_TYPES } from '../core/inbox.ts'
 import { LIMITS } from '../core/limits.ts'
 import { currencySchema, minorSchema, positiveMinorSchema } from '../core/money.ts'
 import { REFUND_STATES, RUN_STATES, SHOWN_STATES, STANDING_STATES } from '../core/records.ts'
 import { holdViewSchema, runViewSchema } from '../core/wire.ts'
+import { LINE_KINDS } from '../gateway/statement.ts'
 
 /** `token` only where the mandate names an outside holder. */
 export const createRunAnswer = z.strictObject({
@@ -137,6 +140,46 @@ export const paymentView = z.strictObject({
 
 export const refundAnswer = z.strictObject({ refund: refundView, payment: paymentView })
 
+/** The rail's own list against the ledger; amounts in minor units, what came in is less than nothing. */
+export const statementView = z.strictObject({
+  fromSeconds: z.number().int(),
+  untilSeconds: z.number().int(),
+  objects: z.number().int(),
+  totals: z.array(
+    z.strictObject({
+      currency: anyCurrencySchema,
+      ours: z.number().int(),
+      acknowledged: z.number().int(),
+      rail: z.number().int(),
+      difference: z.number().int(),
+    }),
+  ),
+  /** What is not equal, the oldest first; `unequal` counts all of it. */
+  lines: z.array(
+    z.strictObject({
+      kind: z.enum(LINE_KINDS),
+      currency: anyCurrencySchema,
+      ours: z.number().int(),
+      rail: z.number().int(),
+      atSeconds: z.number().int(),
+      object: z.string().optional(),
+      payment: paymentIdSchema.optional(),
+      outside: outsideIdSchema.optional(),
+      acknowledged: z.literal(true).optional(),
+    }),
+  ),
+  unequal: z.number().int(),
+  differs: z.boolean(),
+})
+
+/** From when the rail's list is compared, UTC seconds; on from the last time if absent. */
+export const reconcileQuery = z.strictObject({
+  from: z
+    .string()
+    .regex(/^(0|[1-9]\d{0,11})$/)
+    .optional(),
+})
+
 /** One round of asking the rail: ids of the payments that it ended, and of those that it has no word on. */
 export const reconcileAnswer = z.strictObject({
   settled: z.array(paymentIdSchema),
@@ -146,6 +189,9 @@ export const reconcileAnswer = z.strictObject({
   overdue: z.array(paymentIdSchema),
   /** Settled ones of which the rail says, as never before, that money came back. */
   reversed: z.array(paymentIdSchema),
+  rail: z.string(),
+  /** Absent at a rail that has no list of its own. */
+  statement: statementView.optional(),
 })
 
 /** A run that was stopped because an account of it is not what its log says; `stream` is where it showed. */
@@ -155,10 +201,43 @@ const haltedRun = z.strictObject({
   haltedAtSeconds: z.number().int(),
 })
 
+/** Money that moved without a payment or refund of ours; `payment` is one that had been released before. */
+export const outsideView = z.strictObject({
+  id: outsideIdSchema,
+  rail: z.string(),
+  object: z.string(),
+  type: z.enum(OBJECT_TYPES),
+  direction: z.enum(DIRECTIONS),
+  amount: z.number().int(),
+  currency: anyCurrencySchema,
+  status: z.string(),
+  atSeconds: z.number().int(),
+  heardAtSeconds: z.number().int(),
+  payment: paymentIdSchema.optional(),
+  acknowledged: z
+    .strictObject({ by: z.string(), evidence: z.string(), atSeconds: z.number().int() })
+    .optional(),
+})
+
+/** Whose money it is, or why it moved, in an operator's words. */
+export const acknowledgeBody = z.strictObject({ evidence: resolveBody.shape.evidence })
+
+const stuckMessage = z.strictObject({
+  rail: z.string(),
+  id: z.string(),
+  name: z.string(),
+  heardAtSeconds: z.number().int(),
+  attempts: z.number().int(),
+})
+
 /** Payments that the rail has no word on, the oldest first, and runs that were halted. */
 export const alarmsAnswer = z.strictObject({
   alarms: z.array(paymentView),
   halted: z.array(haltedRun),
+  /** What moved at the rail without us, and what it settled after we had given it up; until a person acknowledges it. */
+  outside: z.array(outsideView),
+  /** Messages of the rail that nobody could act on for a day. */
+  stuck: z.array(stuckMessage),
 })
 
 /** A rail reads the status alone. */

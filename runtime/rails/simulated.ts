@@ -12,6 +12,7 @@ import { minor } from '../core/money.ts'
 import type {
   Rail,
   RailLookup,
+  RailObject,
   RailOrder,
   RailOutcome,
   RailRefund,
@@ -34,6 +35,7 @@ import {
   type Refund,
   refundBodySchema,
   refundSchema,
+  statementSchema,
 } from './simulated/wire.ts'
 
 export interface SimulatedRailOptions {
@@ -109,6 +111,23 @@ export function createSimulatedRail(options: SimulatedRailOptions): Rail {
       if (isAbsent) return { kind: 'absent' }
       // A question that did not get there says nothing about the refund.
       return got.kind === 'answer' ? judgeRefund(order, got) : unknown(got.reason)
+    },
+
+    async statement({ fromSeconds, toSeconds, after }) {
+      const query = new URLSearchParams({ from: String(fromSeconds), to: String(toSeconds) })
+      if (after !== undefined) query.set('after', after)
+      const got = await call('GET', `statement?${query}`)
+      const page = got.kind === 'answer' && got.status === 200 && read(statementSchema, got.body)
+      if (!page) throw new Fault('internal', 'the rail’s list cannot be read')
+      const { entries, completeUntilSeconds, next } = page
+      const objects = entries.map(
+        ({ key, ...entry }): RailObject => ({
+          ...entry,
+          ...(key === undefined ? {} : { key }),
+          moved: true,
+        }),
+      )
+      return { objects, completeUntilSeconds, ...(next === undefined ? {} : { next }) }
     },
 
     async ready() {

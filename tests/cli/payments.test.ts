@@ -39,7 +39,10 @@ function listening(): Sent[] {
     const authorization = new Headers(init.headers).get('authorization')
     const body = init.body === undefined ? undefined : JSON.parse(String(init.body))
     sent.push({ method: init.method ?? 'GET', path: url.pathname, authorization, body })
-    const answer = url.pathname === '/alarms' ? { alarms: [PAYMENT], halted: [] } : PAYMENT
+    const answer =
+      url.pathname === '/alarms'
+        ? { alarms: [PAYMENT], halted: [], outside: [], stuck: [] }
+        : PAYMENT
     return new Response(JSON.stringify(answer))
   })
   return sent

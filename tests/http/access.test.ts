@@ -44,6 +44,7 @@ const addressOf = (route: Route): string =>
     .replace(':hold', 'hold_none')
     .replace(':payment', 'pay_none')
     .replace(':receipt', 'rcpt_none')
+    .replace(':outside', 'out_none')
 
 const own = { 'sec-fetch-site': 'same-origin' }
 

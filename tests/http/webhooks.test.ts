@@ -155,6 +155,38 @@ describe('a webhook', () => {
     expect(statusOf(await exchange(gateway.url, request))).toBe(403)
   })
 
+  it('about money that is nobody’s is in the alarms until an operator says that it is known', async () => {
+    interface Listed {
+      readonly id: string
+      readonly object: string
+      readonly acknowledged?: unknown
+    }
+    const alarms = async () => {
+      const answer = await gateway.asOperator('/alarms')
+      return ((await answer.json()) as { outside: Listed[] }).outside
+    }
+    await deliver('{}', { 'x-razorpay-event-id': 'evt_known' })
+    await expect.poll(outside).toContain('evt_known')
+    const moved = (await alarms()).find(({ object }) => object === 'evt_known')
+    const path = `/outside/${moved?.id}/acknowledge`
+    expect((await gateway.asOperator(path, {})).status).toBe(400)
+    expect((await gateway.asOperator(path, { evidence: '' })).status).toBe(400)
+    const said = await gateway.asOperator(path, { evidence: 'rent, invoice 12' })
+    expect(said.status).toBe(200)
+    expect(await said.json()).toEqual({
+      ...moved,
+      acknowledged: {
+        ...{ by: 'operator:token', evidence: 'rent, invoice 12' },
+        atSeconds: expect.any(Number),
+      },
+    })
+    expect((await alarms()).some(({ object }) => object === 'evt_known')).toBe(false)
+    expect((await gateway.asOperator(path, { evidence: 'again' })).status).toBe(409)
+    const none = await gateway.asOperator('/outside/out_none/acknowledge', { evidence: 'x' })
+    expect(none.status).toBe(404)
+    expect(await (await gateway.asOperator('/audit')).text()).not.toContain('invoice 12')
+  })
+
   it('is counted by what became of it', async () => {
     const text = await (await gateway.asOperator('/metrics')).text()
     expect(text).toMatch(/headgate_webhooks_total\{outcome="heard"\} [1-9]/)

@@ -10,6 +10,7 @@ import { Failure } from '../failure.ts'
 import { type Io, shown, table } from '../io.ts'
 import { stateText } from '../tree.ts'
 import { apiOf, command, confirm, emit, type ServerOptions, withServer } from './context.ts'
+import { acknowledgeCommand, outsideText } from './reconcile.ts'
 
 type View = z.infer<typeof paymentView>
 type Options = ServerOptions & { json?: boolean }
@@ -81,17 +82,19 @@ export function paymentsCommand(io: Io): Command {
     .addCommand(returnCommand(io))
     .addCommand(refundCommand(io))
     .addCommand(settlementCommand(io))
+    .addCommand(acknowledgeCommand(io))
 }
 
 function alarmsCommand(io: Io): Command {
   const base = command({
     name: 'alarms',
-    summary: 'list payments that the rail has no word on, the oldest first',
+    summary: 'list payments that the rail has no word on, and what it moved without us',
     examples: ['headgate payments alarms', 'headgate payments alarms --json'],
   })
   return withServer(base).action(async (options: Options) => {
-    const { alarms, halted } = await apiOf(io, options).get('/alarms', alarmsAnswer)
-    emit(io, options, { alarms, halted }, () => {
+    const answer = await apiOf(io, options).get('/alarms', alarmsAnswer)
+    const { alarms, halted, outside, stuck } = answer
+    emit(io, options, answer, () => {
       const stopped = halted.map(
         ({ run, stream }) =>
           `${run} is halted: the account of ${stream} is not what its log says\n`,
@@ -100,7 +103,12 @@ function alarmsCommand(io: Io): Command {
         alarms.length === 0
           ? 'the rail has a word on everything\n'
           : alarms.map((payment) => paymentCard(io, payment)).join('\n')
-      return [...stopped, waiting].join('')
+      const moved = outside.map((each) => `moved without us: ${outsideText(each)}`)
+      const unheard = stuck.map(
+        ({ rail, id, attempts }) =>
+          `${rail} sent ${shown(id)}, and ${attempts} attempts have not found out what it means\n`,
+      )
+      return [...stopped, ...moved, ...unheard, waiting].join('')
     })
   })
 }

@@ -37,6 +37,8 @@ export interface RouteDeps {
   /** The rail's name, and where its messages go; absent at a rail that sends none. */
   readonly railName: string
   readonly hear?: Reconciler['hear']
+  /** The rail’s own list against the ledger. */
+  readonly compare: Reconciler['compare']
   /** Names of the parts that cannot work now; empty when ready. */
   readonly failing: () => Promise<readonly string[]>
   /** Prometheus' text format. */

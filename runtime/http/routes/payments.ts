@@ -1,15 +1,18 @@
-/** Operators' routes about payments that the rail has not ended, or has ended and taken back. */
+/** Operators' routes about payments that the rail has not ended, or has ended and taken back; and about what it moved alone. */
+import { z } from 'zod'
 import { receiptOf } from '../../audit/receipts.ts'
-import type { PaymentId } from '../../core/ids.ts'
+import { outsideIdSchema, type PaymentId } from '../../core/ids.ts'
 import { LIMITS } from '../../core/limits.ts'
 import { formatMoney } from '../../core/money.ts'
 import { everyRun } from '../../ledger/reads.ts'
 import { isOpenRefund, leftToRefund } from '../../ledger/refunds.ts'
-import { operatorsView, viewOfRefund } from '../payment-view.ts'
+import { operatorsView, viewOfMessage, viewOfOutside, viewOfRefund } from '../payment-view.ts'
 import { HttpProblem, refusalProblem } from '../problems.ts'
 import { ok, type Route, route } from '../route.ts'
 import {
+  acknowledgeBody,
   alarmsAnswer,
+  outsideView,
   paymentView,
   refundAnswer,
   refundBody,
@@ -26,6 +29,7 @@ export function paymentRoutes(deps: RouteDeps): Route[] {
     returnRoute(deps),
     refundRoute(deps),
     settlementRoute(deps),
+    acknowledgeRoute(deps),
   ]
 }
 
@@ -35,7 +39,7 @@ const alarmsRoute = ({ ledger }: RouteDeps): Route =>
     path: '/alarms',
     who: ['operator'],
     summary:
-      'Payments that the rail has no word on: unknown ones, submitted ones past their time, settled ones with an unknown refund; runs that were halted.',
+      'Payments that the rail has no word on: unknown ones, submitted ones past their time, settled ones with an unknown refund; runs that were halted; what moved at the rail without us; messages of the rail that nobody could act on.',
     answers: { 200: alarmsAnswer },
     handle: async () => {
       const limit = LIMITS.pageItems
@@ -51,7 +55,14 @@ const alarmsRoute = ({ ledger }: RouteDeps): Route =>
       const alarms = [...late, ...wordless, ...silent].sort(
         (a, b) => a.createdAtSeconds - b.createdAtSeconds,
       )
-      return ok({ alarms: alarms.map(operatorsView), halted: await haltedIn(ledger) })
+      const outside = await ledger.unacknowledged(limit)
+      const parked = await ledger.parked(limit)
+      return ok({
+        alarms: alarms.map(operatorsView),
+        halted: await haltedIn(ledger),
+        outside: outside.map(viewOfOutside),
+        stuck: parked.filter(({ stuck }) => stuck !== undefined).map(viewOfMessage),
+      })
     },
   })
 
@@ -127,6 +138,22 @@ async function left(
   const text = formatMoney(amount, payment.currency)
   return new HttpProblem(code, { left: { amount, currency: payment.currency, text } })
 }
+const acknowledgeRoute = ({ gateway }: RouteDeps): Route =>
+  route({
+    method: 'POST',
+    path: '/outside/:outside/acknowledge',
+    who: ['operator'],
+    summary: 'Say that money which moved at the rail without us is known, and why: ends its alarm.',
+    params: z.strictObject({ outside: outsideIdSchema }),
+    body: acknowledgeBody,
+    answers: { 200: outsideView },
+    handle: async ({ params, body, operator }) => {
+      const word = { outside: params.outside, ...body, by: nameOf(operator) }
+      const said = await gateway.acknowledge(word)
+      if (!said.ok) throw refusalProblem(said)
+      return ok(viewOfOutside(said.outside))
+    },
+  })
 
 const returnRoute = ({ gateway }: RouteDeps): Route =>
   route({

@@ -5,7 +5,7 @@ import { exportLog, exportSides } from '../../audit/export.ts'
 import { type RunId, runIdSchema } from '../../core/ids.ts'
 import { jwksSchema, rootKeysSchema } from '../../core/keys.ts'
 import type { Ledger } from '../../core/ledger.ts'
-import { nowSeconds } from '../../core/time.ts'
+import { nowSeconds, seconds } from '../../core/time.ts'
 import { noteAct } from '../../gateway/acts.ts'
 import { everyRun } from '../../ledger/reads.ts'
 import { COOKIE } from '../access.ts'
@@ -18,6 +18,7 @@ import {
   loginBody,
   loginCodeAnswer,
   reconcileAnswer,
+  reconcileQuery,
   sessionAnswer,
 } from '../shapes.ts'
 import { nameOf, type RouteDeps } from './deps.ts'
@@ -219,9 +220,16 @@ export function serviceRoutes(deps: RouteDeps): Route[] {
       method: 'POST',
       path: '/internal/reconcile',
       who: ['operator'],
-      summary: 'Ask the rail now about every payment that nobody has ended.',
+      summary:
+        'Ask the rail now about every payment that nobody has ended, and hold its own list against the ledger.',
+      query: reconcileQuery,
       answers: { 200: reconcileAnswer },
-      handle: async () => ok(await deps.reconcile()),
+      handle: async ({ query: { from } }) => {
+        const round = await deps.reconcile()
+        const statement = await deps.compare(from === undefined ? from : seconds(Number(from)))
+        const rail = deps.railName
+        return ok(statement === undefined ? { ...round, rail } : { ...round, rail, statement })
+      },
     }),
     ...(demo === undefined ? [] : [demoRoute(demo)]),
   ]

@@ -9,6 +9,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { sha256 } from '../../core/ids.ts'
 import { canonicalJson } from '../../core/json.ts'
 import type { Minor } from '../../core/money.ts'
+import { addStray, STATEMENT_SCHEMA, statementOf } from './statement.ts'
 import {
   type BookView,
   type Payout,
@@ -17,6 +18,8 @@ import {
   type Refund,
   type RefundBody,
   refundSchema,
+  type StatementView,
+  type Stray,
 } from './wire.ts'
 
 const SCHEMA = `
@@ -93,7 +96,7 @@ export class Book {
     const mode = this.#db.prepare('PRAGMA journal_mode').get()?.journal_mode
     const sync = this.#db.prepare('PRAGMA synchronous').get()?.synchronous
     if (mode !== 'wal' || sync !== 2) throw new Error('expected a WAL store with full sync')
-    this.#db.exec(SCHEMA)
+    this.#db.exec(SCHEMA + STATEMENT_SCHEMA)
     this.#calls = Number(this.#tally('calls'))
   }
 
@@ -127,6 +130,7 @@ export class Book {
       if (!payout || payout.state === 'returned') return payout
       if (payout.state !== 'settled') return false
       this.#db.prepare("UPDATE payout SET state = 'returned' WHERE key = ?").run(key)
+      this.#db.prepare('INSERT OR IGNORE INTO return (key) VALUES (?)').run(key)
       return { ...payout, state: 'returned' as const }
     })
   }
@@ -173,6 +177,15 @@ export class Book {
       refunds: [...this.refunds()],
       totals: Object.fromEntries(sums.map((row) => [String(row.currency), Number(row.n)])),
     }
+  }
+
+  /** Money moves without a request; returns the rail's id of it. */
+  stray(of: Stray): Promise<string> {
+    return this.#write(() => addStray(this.#db, of))
+  }
+
+  statement(of: Parameters<typeof statementOf>[1]): StatementView {
+    return statementOf(this.#db, of)
   }
 
   close(): void {

@@ -14,7 +14,7 @@ Prints one JSON line {"url", "keyFile"} when it is ready; every request needs th
 
   POST /payouts {key, account, amount, currency, note}    GET /payouts/{key}    GET /book
   POST /payouts/{key}/refunds {key, amount, currency}    GET /refunds/{key}
-  POST /payouts/{key}/return    POST /script {on?, match?, outcome, times?, ...}    DELETE /script
+  POST /payouts/{key}/return    GET /statement?from&to    POST /strays {direction, amount, currency}    POST /script {on?, match?, outcome, times?, ...}    DELETE /script
 
 What the next payout meets is POST /script {"outcome": "..."}, one of settle, decline, lostReply, lostRequest, lateCommit,
 slow, lateReversal, garbage, error500AfterSettle, wrongAmount; script.ts beside this file says what each does. On a rail

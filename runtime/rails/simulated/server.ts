@@ -20,6 +20,7 @@ import {
   payoutKeySchema,
   type RefundBody,
   refundBodySchema,
+  straySchema,
 } from './wire.ts'
 
 export interface SimulatedRailServer {
@@ -184,6 +185,19 @@ function decideRefund(
 
 function addOperatorRoutes(app: FastifyInstance, { book, script }: Context): void {
   app.get('/book', async () => book.view())
+  app.get('/statement', async (request, reply) => {
+    const { from, to, after } = request.query as Record<string, string | undefined>
+    const isWhole = [from, to].every((text) => /^\d{1,12}$/.test(text ?? ''))
+    if (!isWhole || typeof (after ?? '') !== 'string') {
+      return reply.code(400).send({ code: 'malformed' })
+    }
+    return book.statement({ from: Number(from), to: Number(to), after })
+  })
+  app.post('/strays', async (request, reply) => {
+    const stray = parseBody(straySchema, request.body)
+    if (!stray) return reply.code(400).send({ code: 'malformed' })
+    return reply.code(201).send({ id: await book.stray(stray) })
+  })
   app.get('/health', async () => ({ rail: 'simulated', ok: true }))
   app.post('/script', async (request, reply) => {
     const rule = parseBody(ruleSchema, request.body)

@@ -76,4 +76,33 @@ export const absentSchema = z.strictObject({
   key: payoutKeySchema,
 })
 
+/** `GET /statement?from&to&after`: one page of what moved, oldest first; `key` is the payout's or the refund's. */
+const entrySchema = z.strictObject({
+  id: z.string().min(1).max(120),
+  type: z.enum(['payout', 'refund', 'reversal', 'other']),
+  key: payoutKeySchema.optional(),
+  direction: z.enum(['out', 'in']),
+  amount: positiveMinorSchema,
+  currency: z.string().regex(/^[A-Z]{3}$/),
+  status: z.string().regex(/^[A-Z_]{1,40}$/),
+  atSeconds: z.number().int().min(0),
+})
+export type Entry = z.infer<typeof entrySchema>
+
+export const statementSchema = z.strictObject({
+  entries: z.array(entrySchema),
+  completeUntilSeconds: z.number().int().min(0),
+  /** `after` of the next page. */
+  next: z.string().max(200).optional(),
+})
+export type StatementView = z.infer<typeof statementSchema>
+
+/** `POST /strays`: money moves on the account without anybody's request; not part of `totals`. */
+export const straySchema = z.strictObject({
+  direction: z.enum(['out', 'in']),
+  amount: positiveMinorSchema,
+  currency: z.string().regex(/^[A-Z]{3}$/),
+})
+export type Stray = z.infer<typeof straySchema>
+
 export const healthSchema = z.strictObject({ rail: z.literal('simulated'), ok: z.literal(true) })
