@@ -31,10 +31,10 @@ export function layerOf(id: string): Layer {
 
 /**
  * Which composition a case needs. `main`: no monitor, default rules. `monitored`: a scripted monitor. `ruled`: rules
- * of the operator. `late`: a clock that the case may push. `astray`: a rail that redirects. `funnel`:
- * the product's own funnel carries runs out, with agents that can be talked into anything.
+ * of the operator. `late`: a clock that the case may push. `heard`: the same, and a rail that sends messages. `astray`: a
+ * rail that redirects. `funnel`: the product's own funnel carries runs out, with agents that can be talked into anything.
  */
-export const WORLDS = ['main', 'monitored', 'ruled', 'late', 'astray', 'funnel'] as const
+export const WORLDS = ['main', 'monitored', 'ruled', 'late', 'heard', 'astray', 'funnel'] as const
 export type WorldName = (typeof WORLDS)[number]
 
 /**

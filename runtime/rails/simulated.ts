@@ -15,9 +15,11 @@ import type {
   RailObject,
   RailOrder,
   RailOutcome,
+  RailPage,
   RailRefund,
   RailRefundOutcome,
   RailReversal,
+  RailStatement,
 } from '../core/rail.ts'
 import { type Exchange, exchange, type Transport } from './exchange.ts'
 import { LATEST_BOOKING_MS } from './simulated/script.ts'
@@ -55,7 +57,7 @@ export function createSimulatedRail(options: SimulatedRailOptions): Rail {
     throw unconfigured('expected the simulated rail’s key: 20 to 200 printable characters')
   }
   const { transport = exchange } = options
-  const call = (method: 'GET' | 'POST', path: string, body?: string): Promise<Exchange> =>
+  const call: Call = (method, path, body) =>
     transport({
       method,
       url: new URL(path, base),
@@ -113,22 +115,7 @@ export function createSimulatedRail(options: SimulatedRailOptions): Rail {
       return got.kind === 'answer' ? judgeRefund(order, got) : unknown(got.reason)
     },
 
-    async statement({ fromSeconds, toSeconds, after }) {
-      const query = new URLSearchParams({ from: String(fromSeconds), to: String(toSeconds) })
-      if (after !== undefined) query.set('after', after)
-      const got = await call('GET', `statement?${query}`)
-      const page = got.kind === 'answer' && got.status === 200 && read(statementSchema, got.body)
-      if (!page) throw new Fault('internal', 'the rail’s list cannot be read')
-      const { entries, completeUntilSeconds, next } = page
-      const objects = entries.map(
-        ({ key, ...entry }): RailObject => ({
-          ...entry,
-          ...(key === undefined ? {} : { key }),
-          moved: true,
-        }),
-      )
-      return { objects, completeUntilSeconds, ...(next === undefined ? {} : { next }) }
-    },
+    statement: (of) => statementBy(call, of),
 
     async ready() {
       const got = await call('GET', 'health')
@@ -139,6 +126,28 @@ export function createSimulatedRail(options: SimulatedRailOptions): Rail {
       }
     },
   }
+}
+
+type Call = (method: 'GET' | 'POST', path: string, body?: string) => Promise<Exchange>
+
+async function statementBy(
+  call: Call,
+  { fromSeconds, toSeconds, after }: Parameters<RailStatement>[0],
+): Promise<RailPage> {
+  const query = new URLSearchParams({ from: String(fromSeconds), to: String(toSeconds) })
+  if (after !== undefined) query.set('after', after)
+  const got = await call('GET', `statement?${query}`)
+  const page = got.kind === 'answer' && got.status === 200 && read(statementSchema, got.body)
+  if (!page) throw new Fault('internal', 'the rail’s list cannot be read')
+  const { entries, completeUntilSeconds, next } = page
+  const objects = entries.map(
+    ({ key, ...entry }): RailObject => ({
+      ...entry,
+      ...(key === undefined ? {} : { key }),
+      moved: true,
+    }),
+  )
+  return { objects, completeUntilSeconds, ...(next === undefined ? {} : { next }) }
 }
 
 function loopbackUrl(text: string): URL {

@@ -10,6 +10,7 @@ import { MONITOR_CASES } from './monitor/monitor.ts'
 import { ACT_CASES } from './operator/acts.ts'
 import { DOOR_CASES } from './operator/doors.ts'
 import { RAIL_CASES } from './rail/rail.ts'
+import { WEBHOOK_CASES } from './rail/webhooks.ts'
 import { BODY_CASES } from './request/body.ts'
 import { QUOTE_CASES } from './request/quote.ts'
 import { VALUE_CASES } from './request/values.ts'
@@ -35,5 +36,6 @@ export const CASES: readonly AttackCase[] = [
   ...DOOR_CASES,
   ...ACT_CASES,
   ...RAIL_CASES,
+  ...WEBHOOK_CASES,
   ...LEGIT_CASES,
 ]

@@ -16,7 +16,6 @@ const REASONS: { readonly [reason: string]: string } = {
   'no amount below one minor unit can be stated; Q10 tries it': 'L16',
   'a run has one currency and converts nothing': 'L18',
   'a payout has no capture of its own; R13 is the rail that moves more': 'L19',
-  'there are no webhooks in this version: the rail is asked': 'L21 R02 R03 R04 R12 R16 F25',
   'no request names an account; the request that a fooled agent can make is A01': 'A02 A03 A04 A10',
   'there are no tools of others in this version': 'A05',
   'no rule knows categories of goods: a residual within the authority, bounded as in A32': 'A22',

@@ -2,9 +2,14 @@
  * The rail's own side of things: its book, which is what every case is scored on, and its script of faults. Over
  * HTTP to the rail's process, with the rail's key; the gateway is not asked about what the gateway did.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { z } from 'zod'
 import type { ruleSchema } from '../../../runtime/rails/simulated/script.ts'
-import { type BookView, bookSchema } from '../../../runtime/rails/simulated/wire.ts'
+import {
+  type BookView,
+  bookSchema,
+  type straySchema,
+} from '../../../runtime/rails/simulated/wire.ts'
 import type { Move } from '../types.ts'
 
 export interface RailDesk {
@@ -13,7 +18,12 @@ export interface RailDesk {
   clearScript(): Promise<void>
   /** Sends a settled payout back, as a bank does days later. */
   giveBack(key: string): Promise<void>
+  /** Money moves without a request; resolves with the rail’s id of it once its list has it. */
+  stray(of: z.input<typeof straySchema>): Promise<string>
 }
+
+/** Later than anything that is booked here. */
+const FAR = 10_000_000_000
 
 export function createRailDesk(url: string, key: string): RailDesk {
   const call = async (method: string, path: string, body?: unknown): Promise<string> => {
@@ -30,6 +40,11 @@ export function createRailDesk(url: string, key: string): RailDesk {
     book: async () => bookSchema.parse(JSON.parse(await call('GET', '/book'))),
     script: async (rule) => void (await call('POST', '/script', rule)),
     giveBack: async (key) => void (await call('POST', `/payouts/${key}/return`)),
+    stray: async (of) => {
+      const { id } = JSON.parse(await call('POST', '/strays', of)) as { id: string }
+      while (!(await call('GET', `/statement?from=0&to=${FAR}`)).includes(id)) await sleep(50)
+      return id
+    },
     clearScript: async () => void (await call('DELETE', '/script')),
   }
 }

@@ -25,6 +25,7 @@ import { startAstray } from './astray.ts'
 import { createBenchMonitor, MONITOR_MS } from './bench-monitor.ts'
 import { createCredulousAgents } from './credulous.ts'
 import { startFolderGateway } from './folder-gateway.ts'
+import { createHeardRail } from './heard-rail.ts'
 import { createRailDesk, type RailDesk } from './rail-desk.ts'
 import type { Shop, World } from './world.ts'
 
@@ -74,6 +75,7 @@ const POLICIES: { readonly [name in WorldName]: ConfigFile['policy'] } = {
   main: { rules: [] },
   monitored: { rules: [{ kind: 'deny_list', id: 'not-them', payees: ['eval-other'] }] },
   late: { rules: [] },
+  heard: { rules: [] },
   astray: { rules: [] },
   funnel: { rules: [] },
   ruled: {
@@ -96,7 +98,11 @@ function configOf(scene: Scene, name: WorldName, port: number, rail?: string): C
     gateway: { ...config.gateway, url: `http://127.0.0.1:${port}` },
     payees: [
       ...config.payees,
-      ...ours.map(({ id, account }) => ({ id, name: id, accounts: { simulated: account } })),
+      ...ours.map(({ id, account }) => ({
+        id,
+        name: id,
+        accounts: { simulated: account, razorpay: account },
+      })),
     ],
     merchants: [
       ...config.merchants,
@@ -131,6 +137,10 @@ export async function startWorld(
   const monitor = name === 'monitored' ? createBenchMonitor() : undefined
   // Shops ask the gateway that they know for its keys, and only runs of the funnel hand receipts over.
   const port = name === 'funnel' ? scene.port : await freePort()
+  const heard =
+    name === 'heard'
+      ? createHeardRail({ url: outside.rail.url, apiKey: outside.rail.key.reveal() })
+      : undefined
   const configFile = configOf(scene, name, port, astray?.url)
   let offsetMs = 0
   const { nowMs } = systemClock()
@@ -140,7 +150,8 @@ export async function startWorld(
     manual: name !== 'funnel',
     agents: createCredulousAgents(outside.merchants),
     ...(monitor === undefined ? {} : { monitor }),
-    ...(name === 'late' || monitor ? { timings: TIMINGS } : {}),
+    ...(heard === undefined ? {} : { rail: heard.rail }),
+    ...(name === 'late' || name === 'heard' || monitor ? { timings: TIMINGS } : {}),
   }
   const dir = mkdtempSync(join(outside.dir, `${name}-`))
   const config = parseConfig(JSON.stringify(configFile))
@@ -185,10 +196,11 @@ export async function startWorld(
     desk: scene.desk,
     railKey: railKey.reveal(),
     ...(astray === undefined ? {} : { astray }),
+    ...(heard === undefined ? {} : { signature: heard.signature }),
     ...(monitor === undefined ? {} : { monitor }),
     nowMs: wall,
     pushClock: (ms) => {
-      if (name !== 'late') throw new Error('this clock is not ours')
+      if (name !== 'late' && name !== 'heard') throw new Error('this clock is not ours')
       offsetMs += ms
     },
     close: async () => {

@@ -37,6 +37,8 @@ export interface World {
   readonly railKey: string
   /** Only where the rail sends whoever asks to another host: how often each was asked. */
   readonly astray?: { readonly asked: number; readonly elsewhere: number }
+  /** Only where the rail sends messages: what it signs this body with. */
+  readonly signature?: (body: string) => string
   /** Only in a world that has one. */
   readonly monitor?: BenchMonitor
   /**
