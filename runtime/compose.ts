@@ -354,10 +354,6 @@ async function serve(parts: ToServe) {
     carryOut,
     reconcile: () => parts.reconciler.runOnce(),
     settlement: parts.reconciler.settlement,
-    compare: parts.reconciler.compare,
-    ...(parts.rail.events === undefined
-      ? {}
-      : { hear: parts.reconciler.hear, heard: parts.reconciler.heard }),
     ...(demoMandate === undefined ? {} : { demo: demoOf(gateway, demoMandate, carryOut) }),
   })
   closing.push(() => served.close())

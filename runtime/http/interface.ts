@@ -5,10 +5,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { TokenEngine } from '../core/engine.ts'
 import type { Rail } from '../core/rail.ts'
+import type { Reconciler } from '../gateway/reconcile.ts'
 import type { TokenPool } from '../tokens/pool.ts'
 import { createFeeds } from './feed.ts'
 import { allowedHosts } from './hosts.ts'
-import { createMetrics, type MetricsDeps } from './metrics.ts'
+import { createMetrics } from './metrics.ts'
 import { createOperators, type LoginCode, type NamedOperator } from './operators.ts'
 import { createReadiness } from './readiness.ts'
 import type { Route } from './route.ts'
@@ -29,16 +30,13 @@ type Given =
   | 'carryOut'
   | 'reconcile'
   | 'settlement'
-  | 'hear'
-  | 'compare'
   | 'demo'
 
 export interface InterfaceOptions
   extends Pick<RouteDeps, Given>,
     Pick<ServerOptions, 'consoleDir' | 'log' | 'guard'> {
   readonly rail: Rail
-  /** Messages of the rail since the start; absent at a rail that sends none. */
-  readonly heard?: MetricsDeps['heard']
+  readonly reconciler: Pick<Reconciler, 'compare' | 'hear' | 'heard'>
   readonly engine: TokenEngine & Partial<Pick<TokenPool, 'stats'>>
   readonly operatorToken: string
   readonly namedOperators: readonly NamedOperator[]
@@ -65,7 +63,7 @@ export interface HttpInterface {
 }
 
 export async function createInterface(options: InterfaceOptions): Promise<HttpInterface> {
-  const { ledger, clock, rail, payeeNames } = options
+  const { ledger, clock, rail, reconciler, payeeNames } = options
   const operators = createOperators({
     token: options.operatorToken,
     named: options.namedOperators,
@@ -81,11 +79,13 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     verdicts: options.gateway.verdictTotals,
     haltedRuns: options.gateway.haltedRuns,
     pool: options.engine.stats,
-    heard: options.heard,
+    heard: rail.events && reconciler.heard,
   })
   const routes: readonly Route[] = routeTable({
     ...options,
     railName: rail.name,
+    compare: reconciler.compare,
+    ...(rail.events === undefined ? {} : { hear: reconciler.hear }),
     metrics: metrics.text,
     feeds,
     streams,
