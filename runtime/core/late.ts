@@ -1,6 +1,7 @@
 /** Commands on payments that the rail has no word on, and on money that comes back after it has settled. */
 import type { PaymentId } from './ids.ts'
 import type { Minor } from './money.ts'
+import type { PaymentRecord } from './records.ts'
 import type { Seconds } from './time.ts'
 
 /** For whoever asks the rail: nobody else asks about this payment until the lease ends. */
@@ -18,6 +19,12 @@ export interface MarkOverdue {
   /** This call's own mark: only the one that raised the alarm tells of it. */
   readonly attempt: string
   readonly now: Seconds
+}
+
+/** `raised` for the one call that raised it. */
+export interface MarkedOverdue {
+  readonly payment: PaymentRecord
+  readonly raised: boolean
 }
 
 /** One operator's word on an `unknown` payment: the first proposes, a second who says exactly the same decides. */

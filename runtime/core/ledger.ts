@@ -22,7 +22,7 @@ import type {
   RunId,
 } from './ids.ts'
 import type { Hearing, InboxCommands, InboxReads } from './inbox.ts'
-import type { Lease, MarkOverdue, Regain, Resolve, Reverse } from './late.ts'
+import type { Lease, MarkedOverdue, MarkOverdue, Regain, Resolve, Reverse } from './late.ts'
 import type { Minor } from './money.ts'
 import type {
   Account,
@@ -197,8 +197,6 @@ export interface FinishRun {
   readonly now: Seconds
 }
 
-type MarkedOverdue = { readonly payment: PaymentRecord; readonly raised: boolean }
-
 export interface Commands extends InboxCommands {
   createRun: { input: CreateRun; result: Result<{ run: RunRecord; created: boolean }> }
   split: { input: Split; result: Result<{ child: NodeRecord; account: Account }> }
@@ -210,10 +208,7 @@ export interface Commands extends InboxCommands {
   /** `conflict` while somebody else holds it. */
   lease: { input: Lease; result: Result<{ payment: PaymentRecord }> }
   markOverdue: { input: MarkOverdue; result: Result<MarkedOverdue> }
-  /**
-   * `same_operator` where the first says it again; `stale` where the rail, or somebody, ended it meanwhile. The payment
-   * is still `unknown` after a proposal.
-   */
+  /** `same_operator` where the first says it again, `stale` where it was ended meanwhile; a proposal ends nothing. */
   resolve: { input: Resolve; result: Result<{ payment: PaymentRecord }> }
   /** `insufficient` where more would have come back than was settled; `noted` is false for an id that was there. */
   reverse: { input: Reverse; result: Result<{ payment: PaymentRecord; noted: boolean }> }
