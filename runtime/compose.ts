@@ -353,7 +353,6 @@ async function serve(parts: ToServe) {
     consoleDir: join(import.meta.dirname, '../console'),
     carryOut,
     reconcile: () => parts.reconciler.runOnce(),
-    settlement: parts.reconciler.settlement,
     ...(demoMandate === undefined ? {} : { demo: demoOf(gateway, demoMandate, carryOut) }),
   })
   closing.push(() => served.close())

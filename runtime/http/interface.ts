@@ -29,14 +29,13 @@ type Given =
   | 'url'
   | 'carryOut'
   | 'reconcile'
-  | 'settlement'
   | 'demo'
 
 export interface InterfaceOptions
   extends Pick<RouteDeps, Given>,
     Pick<ServerOptions, 'consoleDir' | 'log' | 'guard'> {
   readonly rail: Rail
-  readonly reconciler: Pick<Reconciler, 'compare' | 'hear' | 'heard'>
+  readonly reconciler: Pick<Reconciler, 'compare' | 'hear' | 'heard' | 'settlement'>
   readonly engine: TokenEngine & Partial<Pick<TokenPool, 'stats'>>
   readonly operatorToken: string
   readonly namedOperators: readonly NamedOperator[]
@@ -85,6 +84,7 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     ...options,
     railName: rail.name,
     compare: reconciler.compare,
+    settlement: reconciler.settlement,
     ...(rail.events === undefined ? {} : { hear: reconciler.hear }),
     metrics: metrics.text,
     feeds,
