@@ -138,6 +138,7 @@ async function left(
   const text = formatMoney(amount, payment.currency)
   return new HttpProblem(code, { left: { amount, currency: payment.currency, text } })
 }
+
 const acknowledgeRoute = ({ gateway }: RouteDeps): Route =>
   route({
     method: 'POST',
