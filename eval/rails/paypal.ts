@@ -29,7 +29,7 @@ export async function surveyPaypal(): Promise<Survey> {
   }
   const far: FarSide = {
     currency: 'USD',
-    accounts: standIn.accounts,
+    accounts: [...standIn.accounts, ...standIn.merchants],
     nowSeconds: () => Math.floor(standIn.nowMs() / 1000),
     advance: (seconds) => standIn.advance(seconds),
     script: (on, fault) => standIn.script({ on, fault }),
