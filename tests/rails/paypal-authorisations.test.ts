@@ -126,7 +126,10 @@ describe('an authorisation', () => {
   it.each(['resetAfter', 'html200After', 'html502After', 'empty500After', 'hang'] as const)(
     'finds a draw that ended in %s among the captures of its order, and draws it once',
     async (fault) => {
-      const quick = openPaypal(standIn, { instrument: standIn.instrument, timeoutMs: 500 })
+      const quick = openPaypal(standIn, {
+        instrument: standIn.instrument,
+        timeoutMs: fault === 'hang' ? 1_000 : 10_000,
+      })
       const reference = await placed()
       standIn.script({ on: 'capture', fault })
       const order = part(40_000)

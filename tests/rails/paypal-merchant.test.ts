@@ -157,7 +157,10 @@ describe('an order that a saved instrument pays', () => {
   it.each(['resetAfter', 'hang', 'html502After', 'html200After', 'empty500After'] as const)(
     'calls a capture that ends in %s unknown, and finds it by the order’s id',
     async (fault) => {
-      const rail = openPaypal(standIn, { instrument: standIn.instrument, timeoutMs: 500 })
+      const rail = openPaypal(standIn, {
+        instrument: standIn.instrument,
+        timeoutMs: fault === 'hang' ? 1_000 : 10_000,
+      })
       standIn.script({ on: 'capture', fault })
       const order = merchantOrder()
       const asked = await rail.pay(order)

@@ -80,7 +80,7 @@ describe('a payout', () => {
   ] as const)(
     'that meets %s is %s, and then the list says the truth',
     async (fault, kind, moved) => {
-      const quick = openPaypal(standIn, { timeoutMs: 500 })
+      const quick = openPaypal(standIn, { timeoutMs: fault === 'hang' ? 1_000 : 10_000 })
       standIn.script({ on: 'payout.create', fault })
       const order = usdOrder()
       const asked = known(order)
@@ -104,7 +104,7 @@ describe('a payout', () => {
     'rateLimit',
     'leakSecret',
   ] as const)('that was taken stays pending when the look at it ends in %s', async (fault) => {
-    const quick = openPaypal(standIn, { timeoutMs: 500 })
+    const quick = openPaypal(standIn, { timeoutMs: fault === 'hang' ? 1_000 : 10_000 })
     standIn.script({ on: 'payout.get', fault })
     const order = usdOrder()
     const outcome = await quick.pay(order)
@@ -281,7 +281,7 @@ describe('the account’s token', () => {
     'rateLimit',
     'leakSecret',
   ] as const)('that cannot be had, by %s, means that nothing was sent', async (fault) => {
-    const quick = openPaypal(standIn, { timeoutMs: 300 })
+    const quick = openPaypal(standIn, { timeoutMs: fault === 'hang' ? 1_000 : 10_000 })
     standIn.script({ on: 'token', fault })
     expect(await quick.pay(usdOrder())).toMatchObject({
       kind: 'notSent',
