@@ -151,7 +151,7 @@ describe('a webhook', () => {
   it('is not a page’s request, so fetch metadata says nothing of it; the Host does', async () => {
     const answer = await deliver('{}', { 'sec-fetch-site': 'cross-site' })
     expect(answer.status).toBe(200)
-    const request = `POST ${PATH} HTTP/1.1\r\nHost: rebound.example\r\nContent-Length: 2\r\n\r\n{}`
+    const request = `POST ${PATH} HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`
     expect(statusOf(await exchange(gateway.url, request))).toBe(403)
   })
 
