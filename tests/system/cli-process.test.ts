@@ -18,6 +18,7 @@ const children: ChildProcess[] = []
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'process-'))
+  writeFileSync(join(dir, 'rail.key'), 'a-key-of-twenty-letters', { mode: 0o600 })
   taken = createServer()
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
   const address = taken.address()
@@ -53,7 +54,8 @@ interface StartOptions {
 function start(args: readonly string[], options: StartOptions = {}): Started {
   const child = spawn(process.execPath, [...(options.node ?? []), START, ...args], {
     stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
-    env: { ...process.env, HEADGATE_RAIL_KEY: 'a-key-of-twenty-letters' },
+    // As a file: a plain variable is served too, and warned of.
+    env: { ...process.env, HEADGATE_RAIL_KEY_FILE: join(dir, 'rail.key') },
   })
   children.push(child)
   let out = ''

@@ -38,16 +38,21 @@ export class Webhooks {
     return this.#world.queue.splice(0).map(({ body }) => this.sign(body))
   }
 
+  /** Of ids that it draws, the first whose signature has the form that PayPal's documents give it. */
   sign(body: string): Signed {
-    const id = `${this.#world.id(8)}-0000-11F0-8000-${this.#world.id(12)}`.toLowerCase()
     const time = this.#world.iso()
-    const text = signedText(id, time, this.id, body)
+    const signed = () => {
+      const id = `${this.#world.id(8)}-0000-11F0-8000-${this.#world.id(12)}`.toLowerCase()
+      const text = signedText(id, time, this.id, body)
+      const signature = sign('RSA-SHA256', Buffer.from(text), pair().privateKey).toString('base64')
+      return { id, signature }
+    }
+    let { id, signature } = signed()
+    while (!/^\w/.test(signature)) ({ id, signature } = signed())
     const headers = {
       'paypal-transmission-id': id,
       'paypal-transmission-time': time,
-      'paypal-transmission-sig': sign('RSA-SHA256', Buffer.from(text), pair().privateKey).toString(
-        'base64',
-      ),
+      'paypal-transmission-sig': signature,
       'paypal-cert-url': `${this.#world.url}/v1/notifications/certs/CERT-360caa42-fca2a594`,
       'paypal-auth-algo': 'SHA256withRSA',
       'content-type': 'application/json',
