@@ -185,7 +185,8 @@ export const RAIL_CASES: readonly AttackCase[] = [
       const key = bench.world.railKey
       await bench.world.desk.script({ outcome: 'decline', reason: key })
       const answer = bench.must(await bench.pay(leaf, quote), 200)
-      bench.claim(answer.body.state === 'released', 'expected a declined payment to be released')
+      // A word that holds a credential is no word about money: nothing comes free by it.
+      bench.claim(answer.body.state === 'unknown', 'expected such a word to be believed in nothing')
       const view = await bench.operator(`/payments/${answer.body.paymentId}`)
       const log = await bench.operator(`/audit?run=${root.run}`)
       const said = [answer.text, view.text, log.text, ...bench.world.log].join('\n')
