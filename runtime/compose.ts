@@ -26,12 +26,14 @@ import type { RunRecord } from './core/records.ts'
 import { type Clock, nowSeconds } from './core/time.ts'
 import type { FunnelBounds, FunnelDeps } from './funnel/context.ts'
 import { createFunnel, type Funnel } from './funnel/funnel.ts'
+import { assertPayable } from './gateway/bindings.ts'
 import { openCheckpoints } from './gateway/checkpoints.ts'
 import { finishIfClosed } from './gateway/finish.ts'
 import { type Alarm, type GatewayDeps, payeeOf, subjectOf, type Timings } from './gateway/gate.ts'
 import { createGateway, type Gateway } from './gateway/gateway.ts'
 import { createMerchants } from './gateway/merchants.ts'
 import type { Check } from './gateway/pipeline.ts'
+import { askAtStart } from './gateway/ready.ts'
 import { createReconciler, type ReconcileDelays, type Reconciler } from './gateway/reconcile.ts'
 import { recordTerms } from './gateway/terms.ts'
 import { repeat } from './gateway/timers.ts'
@@ -43,7 +45,7 @@ import { publicKeysOfSigner } from './http/public-key.ts'
 import type { Route } from './http/route.ts'
 import type { LogEntry } from './http/server.ts'
 import { STREAM_TIMINGS, type StreamTimings } from './http/stream.ts'
-import { openSqliteLedger } from './ledger/sqlite.ts'
+import { openLedger } from './ledger/open.ts'
 import { createScriptedMonitor } from './policy/monitors.ts'
 import { createPolicy } from './policy/policy.ts'
 import type { Transport } from './rails/exchange.ts'
@@ -99,6 +101,8 @@ export interface ComposeOptions {
   readonly credentials?: Credentials
   /** How the rail is reached, where its traffic is recorded or played again. */
   readonly transport?: Transport
+  /** Whether the rail is asked at the start if it can be used: it takes a moment, and tests have theirs to themselves. */
+  readonly askRail?: boolean
   /** Knows more secrets than those given here; made where it is absent. */
   readonly guard?: SecretGuard
   /** The file of the `sqlite` store; needed for that unless `overrides.ledger` is given. */
@@ -155,14 +159,16 @@ export async function compose(given: ComposeOptions): Promise<Headgate> {
     return ending
   }
   try {
-    const ledger = guardedLedger(guard, overrides.ledger ?? (await openStore(options)))
+    const rail = guardedRail(guard, railOf(options, clock))
+    assertPayable(config.payees, rail)
+    if (options.askRail === true) await askAtStart(rail, log)
+    const ledger = guardedLedger(guard, overrides.ledger ?? (await openLedger(options)))
     closing.push(() => ledger.close())
     // Before anything is written: a store that was rolled back is left as it is.
     const checkpoints = await checkpointsOf(options, ledger, clock)
     const engine =
       overrides.engine ?? (await createTokenEngine({ rootKeys: rootKeysOf(secrets), clock }))
     closing.push(() => engine.close())
-    const rail = guardedRail(guard, railOf(options, clock))
     const parts = { ledger, engine, clock, rail, merchants: merchantsOf(options) }
     const policy = overrides.policy ?? createPolicy(config.policy)
     const rootKeys = publishedRootKeys(rootKeysOf(secrets))
@@ -212,26 +218,6 @@ function guardOf({ secrets, credentials = {}, guard }: ComposeOptions): SecretGu
     all.watchBytes(Buffer.from(key.export({ format: 'jwk' }).d ?? '', 'base64url'))
   }
   return all
-}
-
-const missing = (what: string) =>
-  new Fault('config_invalid', `expected ${what}`, { retryable: false })
-
-async function openStore({ store, config }: ComposeOptions): Promise<Ledger> {
-  const { organisation } = config
-  if (config.store.kind === 'firestore') {
-    const { projectId, databaseId, emulatorHost } = config.store
-    // Loaded where it is used: the client takes a third of a second and most gateways never need it.
-    const { openFirestoreLedger } = await import('./ledger/firestore.ts')
-    return openFirestoreLedger({
-      organisation,
-      projectId,
-      ...(databaseId === undefined ? {} : { databaseId }),
-      ...(emulatorHost === undefined ? {} : { emulatorHost }),
-    })
-  }
-  if (store === undefined) throw missing('a store')
-  return openSqliteLedger({ path: store, organisation })
 }
 
 const signerOf = ({ config, secrets }: ComposeOptions): GatewaySigner => ({

@@ -144,6 +144,7 @@ function faultFailure(fault: Fault): Failure {
     case 'engine_busy':
     case 'policy_failed':
     case 'rail_unconfigured':
+    case 'rail_limited':
     case 'merchant_unavailable':
     case 'model_failed':
     case 'secret_withheld':

@@ -17,6 +17,8 @@ export type FaultCode =
   | 'engine_busy'
   | 'policy_failed'
   | 'rail_unconfigured'
+  /** The rail takes our credentials, and their account may not do all that we use. */
+  | 'rail_limited'
   | 'merchant_unavailable'
   | 'model_failed'
   | 'config_invalid'

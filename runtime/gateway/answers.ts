@@ -81,6 +81,7 @@ function retryAfterSeconds(code: FaultCode): number {
       return 5
     case 'clock_untrusted':
     case 'rail_unconfigured':
+    case 'rail_limited':
     case 'config_invalid':
     case 'secret_withheld':
     case 'store_newer':

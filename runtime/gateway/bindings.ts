@@ -1,4 +1,5 @@
 /** Payees and the accounts that the operator bound them to. */
+import { Fault } from '../core/errors.ts'
 import { type Digest, type PayeeId, sha256 } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
 import { CURRENCIES, minor } from '../core/money.ts'
@@ -47,4 +48,14 @@ export function unpayable(bindings: Bindings, rail: Rail): readonly PayeeId[] {
       return rail.expressible?.(order) !== 'account'
     })
   return [...bindings].flatMap(([id, { account }]) => (isAccount(account) ? [] : [id]))
+}
+
+/** Throws Fault `config_invalid` that names every payee whose account the rail could never pay. */
+export function assertPayable(payees: readonly Payee[], rail: Rail): void {
+  const wrong = unpayable(bindingsOf(payees, rail.name), rail)
+  if (wrong.length === 0) return
+  const said = wrong.map(
+    (payee) => `expected an account that ${rail.name} can pay for the payee ${payee}`,
+  )
+  throw new Fault('config_invalid', said.join('; '), { retryable: false })
 }

@@ -5,6 +5,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { TokenEngine } from '../core/engine.ts'
 import type { Rail } from '../core/rail.ts'
+import { askReady } from '../gateway/ready.ts'
 import type { Reconciler } from '../gateway/reconcile.ts'
 import type { TokenPool } from '../tokens/pool.ts'
 import { createFeeds } from './feed.ts'
@@ -97,7 +98,7 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
       store: () => ledger.ping(),
       // Whatever it says of a text that is no token, it has to answer.
       engine: () => options.engine.verify('AA'),
-      rail: () => rail.ready(),
+      rail: async () => void (await askReady(rail)),
     }),
     table: () => routes,
   })

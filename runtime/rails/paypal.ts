@@ -191,8 +191,10 @@ async function ready(client: PaypalClient): Promise<void> {
   if ('kind' in scopes) throw new Fault('rail_unconfigured', 'paypal does not answer with a token')
   const missing = NEEDED.filter(([scope]) => !covers(scopes, scope)).map(([, what]) => what)
   if (missing.length > 0) {
-    throw unconfigured(
+    throw new Fault(
+      'rail_limited',
       `the paypal account cannot ${missing.join(', or ')}: enable it for the rest app`,
+      { retryable: false },
     )
   }
 }

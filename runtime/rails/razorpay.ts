@@ -157,8 +157,10 @@ async function assertReady(ask: Ask, accountNumber: string): Promise<void> {
   if (payouts.kind === 'refused') {
     const orders = saidIn(anyList, await ask(({ api }) => api.orders.all({ count: 1 })))
     if (orders.kind === 'said') {
-      throw unconfigured(
+      throw new Fault(
+        'rail_limited',
         'Razorpay accepts the keys, but can make no payouts from this account number: only orders and links',
+        { retryable: false },
       )
     }
   }

@@ -363,7 +363,7 @@ describe('a rail that cannot be', () => {
     })
     const message = /^the paypal account cannot make payouts, or search its transactions: /
     await expect(openPaypal(poor).ready()).rejects.toMatchObject({
-      code: 'rail_unconfigured',
+      code: 'rail_limited',
       retryable: false,
       message: expect.stringMatching(message),
     })

@@ -269,9 +269,10 @@ describe('Razorpay’s adapter', () => {
 
   it('is ready where payouts can be made, and says in a sentence what the account cannot do', async () => {
     const standIn = await startRazorpayStandIn({ payoutsEnabled: false })
-    await expect(railOf(standIn).ready()).rejects.toThrow(
-      /can make no payouts from this account number/,
-    )
+    await expect(railOf(standIn).ready()).rejects.toMatchObject({
+      code: 'rail_limited',
+      message: expect.stringMatching(/can make no payouts from this account number/),
+    })
     await standIn.close()
   })
 

@@ -103,6 +103,7 @@ async function serveWithoutFolder(
     acceptRollback: options.acceptRollback === true,
     guard,
     credentials,
+    askRail: true,
     log: (entry) => io.err(logLine(io, entry)),
   })
   try {
@@ -150,6 +151,7 @@ async function serveUntilStopped(
       secrets: data,
       store: data.store,
       checkpoints: dataFile(path, 'checkpoints'),
+      askRail: true,
       log: (entry) => io.err(logLine(io, entry)),
     })
     try {
