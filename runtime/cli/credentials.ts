@@ -1,7 +1,7 @@
 /** What a gateway is given of credentials at its start: by whom, for which host, and what is said about it. */
 import { type Config, readEnvironment } from '../config.ts'
 import type { LogEntry } from '../http/server.ts'
-import type { CredentialName, Place } from '../secrets/catalogue.ts'
+import { CREDENTIAL_NAMES, type CredentialName, type Place, specOf } from '../secrets/catalogue.ts'
 import { createSecretGuard, type SecretGuard } from '../secrets/guard.ts'
 import {
   type Credentials,
@@ -46,6 +46,10 @@ export function needsOfRail(rail: Config['rail']): Needs {
   }
 }
 
+/** Every credential of a rail, of whatever place. */
+export const namesOfRail = (rail: Config['rail']['name']): readonly CredentialName[] =>
+  CREDENTIAL_NAMES.filter((name) => specOf(name).of === rail)
+
 const PAYPAL = {
   sandbox: { host: 'api-m.sandbox.paypal.com', environment: 'sandbox' },
   live: { host: 'api-m.paypal.com', environment: 'live' },
@@ -59,10 +63,13 @@ export interface AtStart {
   readonly credentials: Credentials
 }
 
+export type IsGiven = (name: CredentialName) => boolean
+
 export interface Start {
   /** A folder that may hold a file of secrets; undefined where nothing is read from a disk. */
   readonly data?: string | undefined
-  readonly needs: readonly Needs[]
+  /** They may depend on which credentials are given at all, for whatever place. */
+  readonly needs: readonly Needs[] | ((isGiven: IsGiven) => readonly Needs[])
   readonly log: (entry: LogEntry) => void
   readonly secretManager?: () => SecretManager
 }
@@ -84,7 +91,11 @@ export async function credentialsAtStart(io: Io, start: Start): Promise<AtStart>
     const bundle = await resolveOwn('HEADGATE_SECRETS', { given, secretManager })
     const folder = bundle === undefined ? start.data : undefined
     const sources = { given, secretManager, ...(await sealedIn(io, folder, guard)) }
-    const credentials = await allOf(start.needs, sources)
+    const isGiven: IsGiven = (name) =>
+      given[name] !== undefined ||
+      (sources.sealed?.list() ?? []).some((sealed) => sealed.name === name)
+    const needs = typeof start.needs === 'function' ? start.needs(isGiven) : start.needs
+    const credentials = await allOf(needs, sources)
     guard.watch(...Object.values(credentials).map(({ secret }) => secret))
     if (bundle !== undefined) guard.watch(bundle)
     return { guard, credentials, ...(bundle === undefined ? {} : { bundle }) }

@@ -65,6 +65,7 @@ const FILES = {
   config: 'headgate.json',
   sealed: 'secrets.enc',
   sealedLock: 'secrets.lock',
+  standIn: 'stand-in',
 } as const
 
 export const dataFile = (path: string, name: keyof typeof FILES): string => join(path, FILES[name])

@@ -20,6 +20,8 @@ export const EXIT = {
   passphrase: 15,
   secretsFile: 16,
   secretsNewer: 17,
+  /** What was played again went otherwise than it was recorded. */
+  replayDiffers: 19,
   /** A receipt that does not hold, and one that holds and is about something else than was asked. */
   receiptFalse: 20,
   receiptOther: 21,

@@ -6,6 +6,7 @@ import { issueSentences } from '../config.ts'
 import { JsonError, parseJson } from '../core/json.ts'
 import { mandateSchema } from '../core/mandate.ts'
 import { Failure } from './failure.ts'
+import type { RailName } from './world-rails.ts'
 
 const FOLDER = join(import.meta.dirname, '../../eval/missions')
 
@@ -41,7 +42,11 @@ export const missionSchema = z.strictObject({
 
 export type Mission = z.output<typeof missionSchema> & { readonly name: string }
 
-export const DEFAULT_MISSION = 'office-move'
+const DEFAULT_MISSION = 'office-move'
+
+/** PayPal takes rupees inside India only. */
+export const defaultMission = (rail: RailName): string =>
+  rail === 'paypal' ? 'office-move-dollars' : DEFAULT_MISSION
 
 /** Names of the missions that come with the product. */
 export const missionNames = (): string[] =>

@@ -33,7 +33,8 @@ const EXIT_HELP = `
 Exit codes: 0 done, 1 the answer is no, 2 usage, 3 configuration, 4 data folder, 5 store of a newer version,
 6 data folder in use, 7 port taken, 8 no gateway answers, 9 not allowed, 10 not found, 11 refused, 12 unavailable,
 13 a fault of ours, 14 Node too old, 15 passphrase, 16 file of secrets damaged, 17 file of secrets of another version,
-18 the rail’s list differs, 20 a receipt that does not hold, 21 a receipt about something else, 130 interrupted.
+18 the rail’s list differs, 19 a replay differs, 20 a receipt that does not hold, 21 a receipt about something else,
+130 interrupted.
 `
 
 /** All commands, as data for `runCli` and for the tests that walk them. */
@@ -99,7 +100,8 @@ function report(error: unknown, io: Io): number {
   // Commander has written its own sentence; help and version are no errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
   const failure = failureOf(error)
-  if (io.signal.aborted) return EXIT.interrupted
+  // A replay is over only when somebody ends it.
+  if (io.signal.aborted && failure.exit !== 'replayDiffers') return EXIT.interrupted
   io.err(`headgate: ${failure.message}\n`)
   return EXIT[failure.exit]
 }

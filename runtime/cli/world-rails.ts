@@ -50,6 +50,8 @@ export interface WorldRail {
   readonly instrument?: string
   /** Of the `index`-th payee, from 0. */
   accountOf(payee: string, index: number): string
+  /** Whether it can be paid here; of accounts that a rail issues a stand-in knows none but its own. */
+  isKnown(account: string): boolean
   book(): Promise<RailBook>
   /** Adds a rule to its script of misbehaviour: `rails/simulated/script.ts`, or the stand-in's own. */
   script(rule: object): Promise<void>
@@ -85,6 +87,7 @@ async function startSimulated(dir: string): Promise<Child<WorldRail>> {
       env: { HEADGATE_RAIL_KEY_FILE: keyFile },
       config: { name: 'simulated', url },
       accountOf: (payee) => `account-of-${payee}`,
+      isKnown: () => true,
       book: async () => {
         const { calls, totals, payouts } = bookSchema.parse(parseJson(await call('/book')))
         const entries = payouts.filter(({ state }) => state === 'settled')
@@ -143,6 +146,7 @@ async function startStandIn(
       ...(instrument === undefined ? {} : { instrument }),
       config: name === 'razorpay' ? { name, accountNumber, url } : { name, url },
       accountOf: (_payee, index) => payable[index % payable.length] ?? '',
+      isKnown: (account) => !account.startsWith('fa_') || accounts.includes(account),
       book: async () => {
         const { totals, payments } = standInBook.parse(parseJson(await call('/_control/book')))
         return { calls: payments, totals, payments }

@@ -243,7 +243,8 @@ if (pathToFileURL(process.argv[1] ?? '').href === import.meta.url) {
   })
   const ready = { url, pid: process.pid, env, accounts, merchants, instrument }
   process.stdout.write(`${JSON.stringify(ready)}\n`)
-  process.once('SIGTERM', () => {
-    close().finally(() => process.exit(0))
-  })
+  const stop = () => void close().finally(() => process.exit(0))
+  process.once('SIGTERM', stop).once('SIGINT', stop)
+  // Started by a parent with an IPC channel: do not outlive it.
+  process.once('disconnect', stop)
 }

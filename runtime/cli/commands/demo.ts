@@ -16,7 +16,7 @@ import { Failure } from '../failure.ts'
 import { type Io, shown, table, tint } from '../io.ts'
 import { findOrders, type OrderInListing } from '../listings.ts'
 import { liveBlock } from '../live.ts'
-import { DEFAULT_MISSION, loadMission, type Mission, missionNames } from '../mission.ts'
+import { defaultMission, loadMission, type Mission, missionNames } from '../mission.ts'
 import { pictureOf } from '../picture.ts'
 import { type Proof, prove } from '../proof.ts'
 import { storyLine } from '../story.ts'
@@ -64,10 +64,6 @@ export function demoCommand(io: Io): Command {
       demo(io, loadMission(mission ?? defaultMission(options.rail)), options),
     )
 }
-
-/** PayPal takes rupees inside India only. */
-const defaultMission = (rail: RailName): string =>
-  rail === 'paypal' ? 'office-move-dollars' : DEFAULT_MISSION
 
 const RAIL_SAID: Readonly<Record<RailName, string>> = {
   simulated: 'a rail',

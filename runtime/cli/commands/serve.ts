@@ -17,15 +17,27 @@ import { type AtStart, credentialsAtStart, credentialsIn, needsOfRail } from '..
 import { dataFile, openDataDir, replaceFile, secretsOfBundle, writeIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
-import { DEFAULT_MISSION, loadMission } from '../mission.ts'
+import { defaultMission, loadMission } from '../mission.ts'
+import { openTraffic, type TrafficOptions, withTraffic } from '../rail-traffic.ts'
 import { assertPortFree, startOutside } from '../world.ts'
+import type { RailName } from '../world-rails.ts'
 import { apiOf, command, dataPath, emit, type ServerOptions, withServer } from './context.ts'
+import {
+  assertNoPlayMoney,
+  configBefore,
+  isUnaccredited,
+  needsNamed,
+  railOption,
+  type StandIn,
+  withStandIn,
+} from './serve-rail.ts'
 
-interface ServeOptions {
+interface ServeOptions extends TrafficOptions {
   data?: string
   config?: string
   port?: string
   acceptRollback?: boolean
+  rail?: RailName
   json?: boolean
 }
 
@@ -35,20 +47,27 @@ const ACCEPT_ROLLBACK = [
 ] as const
 
 export function serveCommand(io: Io): Command {
-  return command({
+  const base = command({
     name: 'serve',
     summary: 'serve a gateway from its configuration and data folder, until interrupted',
     examples: [
       'headgate serve --data /var/lib/headgate --config headgate.json',
       'HEADGATE_RAIL_KEY_FILE=rail.key headgate serve --data .headgate',
+      'headgate serve --data try --config headgate.json --rail razorpay   # no account needed',
     ],
   })
+  return withTraffic(base)
     .option('--data <dir>', 'store and keys, made on the first start (or HEADGATE_DATA)')
     .option(
       '--config <file>',
       'the configuration (or HEADGATE_CONFIG; default headgate.json in the data folder)',
     )
     .option('--port <n>', 'instead of the configured port')
+    .addOption(
+      railOption(
+        'serve over this rail, or over a stand-in for it where no credentials of it are set',
+      ),
+    )
     .option(...ACCEPT_ROLLBACK)
     .action((options: ServeOptions) => serve(io, options))
 }
@@ -56,27 +75,45 @@ export function serveCommand(io: Io): Command {
 async function serve(io: Io, options: ServeOptions): Promise<void> {
   const path = dataPath(io, options.data)
   const file = options.config ?? io.environment.configFile ?? dataFile(path, 'config')
-  const config = withPort(readConfig(file), options.port ?? io.environment.port)
+  const as = (config: Config) => withPort(config, options.port ?? io.environment.port)
+  const { rail } = options
+  const place = { path, file, as }
+  // Said at once, before anybody is asked for a passphrase.
+  let config = rail === undefined ? as(readConfig(file)) : configBefore(rail, place)
   assertStoreLasts(config, io.environment)
+  let standsIn: RailName | undefined
   const given = await credentialsAtStart(io, {
     data: path,
-    needs: [needsOfRail(config.rail)],
+    needs: (isGiven) => {
+      standsIn = rail !== undefined && isUnaccredited(rail, isGiven) ? rail : undefined
+      if (standsIn !== undefined) return []
+      config = as(readConfig(file))
+      return needsNamed(rail, config)
+    },
     log: (entry) => io.err(logLine(io, entry)),
   })
+  const { guard, bundle } = given
   const acceptRollback = options.acceptRollback === true
   try {
-    if (given.bundle === undefined) {
-      const { guard, credentials } = given
-      const toServe = { path, config, acceptRollback, guard, credentials }
-      return await serveUntilStopped(io, toServe, options)
+    if (bundle !== undefined) {
+      if (options.data !== undefined) throw new Failure('usage', TWO_PLACES)
+      if (standsIn !== undefined) throw new Failure('usage', NO_PLACE)
+      return await serveWithoutFolder(io, { ...given, bundle, config }, options)
     }
-    if (options.data !== undefined) throw new Failure('usage', TWO_PLACES)
-    await serveWithoutFolder(io, { ...given, bundle: given.bundle, config }, options)
+    const on = { path, acceptRollback, guard }
+    if (standsIn === undefined) {
+      assertNoPlayMoney(path)
+      return await serveUntilStopped(io, { ...on, config, credentials: given.credentials }, options)
+    }
+    await withStandIn(standsIn, place, (over) => serveUntilStopped(io, { ...on, ...over }, options))
   } catch (error) {
     // What a part says as it fails to start is printed too.
-    throw guardedError(given.guard, error)
+    throw guardedError(guard, error)
   }
 }
+
+const NO_PLACE =
+  'a stand-in for the rail was asked for beside HEADGATE_SECRETS: expected a data folder of its own'
 
 const TWO_PLACES =
   'HEADGATE_SECRETS and --data are both given: expected one place for the gateway’s keys'
@@ -96,8 +133,10 @@ async function serveWithoutFolder(
       '`store.kind` is wrong: expected firestore where HEADGATE_SECRETS stands in for a data folder',
     ])
   }
+  const traffic = openTraffic(options, credentials)
   const headgate = await compose({
     config,
+    ...traffic,
     secrets: secretsOfBundle(bundle.reveal()),
     checkpoints: 'log',
     acceptRollback: options.acceptRollback === true,
@@ -113,6 +152,7 @@ async function serveWithoutFolder(
   } finally {
     await headgate.close()
   }
+  traffic.end()
 }
 
 function portOf(text: string): number {
@@ -127,27 +167,30 @@ const withPort = (config: Config, port: string | undefined): Config =>
 interface ToServe
   extends Pick<
     ComposeOptions,
-    'config' | 'transport' | 'guard' | 'credentials' | 'demoMandate' | 'acceptRollback'
+    'config' | 'guard' | 'credentials' | 'demoMandate' | 'acceptRollback'
   > {
   readonly path: string
+  readonly standIn?: StandIn | undefined
 }
 
 /** Opens the data folder, serves from it, says where, and puts everything away when the signal fires. */
 async function serveUntilStopped(
   io: Io,
   toServe: ToServe,
-  options: { json?: boolean },
+  options: TrafficOptions & { json?: boolean },
 ): Promise<void> {
-  const { path, ...rest } = toServe
+  const { path, standIn, ...rest } = toServe
   const { host, port } = toServe.config.listen
   // Said at once, before anything is opened; listening would find out last.
   if (port !== 0) await assertPortFree(port, host)
   const data = openDataDir(path)
   try {
+    const traffic = openTraffic(options, toServe.credentials ?? {})
     const { organisation, gateway } = toServe.config
     writeIdentity(path, { organisation, gateway: gateway.id })
     const headgate = await compose({
       ...rest,
+      ...traffic,
       secrets: data,
       store: data.store,
       checkpoints: dataFile(path, 'checkpoints'),
@@ -155,25 +198,33 @@ async function serveUntilStopped(
       log: (entry) => io.err(logLine(io, entry)),
     })
     try {
-      announce(io, headgate, path, options)
+      announce(io, headgate, { path, standIn }, options)
       await stopped(io.signal)
     } finally {
       rmSync(dataFile(path, 'server'), { force: true })
       await headgate.close()
     }
+    traffic.end()
   } finally {
     data.close()
   }
 }
 
-function announce(io: Io, headgate: Headgate, path: string, options: { json?: boolean }): void {
+function announce(
+  io: Io,
+  headgate: Headgate,
+  { path, standIn }: Pick<ToServe, 'path' | 'standIn'>,
+  options: { json?: boolean },
+): void {
   const { url, local } = headgate
   const port = new URL(local).port
   const consoleUrl = `http://headgate.localhost:${port}`
   const { code } = headgate.newLoginCode()
   const { pid } = process
   replaceFile(dataFile(path, 'server'), { local, url, pid })
-  emit(io, options, { url, local, console: consoleUrl, loginCode: code, pid, data: path }, () =>
+  const ready = { url, local, console: consoleUrl, loginCode: code, pid, data: path }
+  if (standIn !== undefined && !options.json) io.err(`${standIn.said}\n`)
+  emit(io, options, { ...ready, ...(standIn === undefined ? {} : { standIn }) }, () =>
     [
       `headgate is ready`,
       `  console     ${consoleUrl}`,
@@ -199,10 +250,17 @@ export function startCommand(io: Io): Command {
   return command({
     name: 'start',
     summary: 'start a play world on this machine: rail, shops, gateway and console',
-    examples: ['headgate start', 'headgate start --port 9090 --data /tmp/try'],
+    examples: [
+      'headgate start',
+      'headgate start --port 9090 --data /tmp/try',
+      'headgate start --rail paypal --data /tmp/try-paypal',
+    ],
   })
     .option('--data <dir>', 'where the world is kept (or HEADGATE_DATA; default .headgate)')
     .option('--port <n>', 'of the gateway and its console', '8080')
+    .addOption(
+      railOption('what moves its play money: of a real rail, a stand-in').default('simulated'),
+    )
     .option(...ACCEPT_ROLLBACK)
     .action((options: ServeOptions) => start(io, options))
 }
@@ -213,10 +271,12 @@ async function start(io: Io, options: ServeOptions): Promise<void> {
   // Before any child is started: a taken port or an unusable folder must cost nothing.
   await assertPortFree(port)
   openDataDir(path).close()
-  const outside = await startOutside({ dir: join(path, 'world'), port, clock: io.clock })
+  const { rail = 'simulated' } = options
+  const outside = await startOutside({ dir: join(path, 'world'), port, clock: io.clock, rail })
   try {
     const config = parseConfig(JSON.stringify(outside.config))
-    const mission = loadMission(DEFAULT_MISSION)
+    if (rail !== 'simulated' && !options.json) io.err(`a stand-in for ${rail} moves play money\n`)
+    const mission = loadMission(defaultMission(rail))
     const demoMandate = () => outside.sign(mission.mandate)
     const acceptRollback = options.acceptRollback === true
     const credentials = await credentialsIn(outside.rail.env, needsOfRail(config.rail))
