@@ -53,7 +53,7 @@ import { openRail } from './rails/open.ts'
 import type { SecretGuard } from './secrets/guard.ts'
 import { createSecretGuard } from './secrets/guard.ts'
 import { guardedLedger, guardedLog, guardedRail } from './secrets/guarded.ts'
-import type { Credentials } from './secrets/resolve.ts'
+import { type Credentials, revealed } from './secrets/resolve.ts'
 import type { Secret } from './secrets/secret.ts'
 import { createHolderKeys } from './tokens/holder-keys.ts'
 import { createTokenEngine } from './tokens/pool.ts'
@@ -249,11 +249,6 @@ const railOf = (
     transport,
     credential: (name) => revealed(credentials, name),
   })
-
-const revealed = (credentials: Credentials = {}, name: string): string | undefined =>
-  Object.entries(credentials)
-    .find(([each]) => each === name)?.[1]
-    .secret.reveal()
 
 const merchantsOf = ({ config, overrides }: ComposeOptions): Merchants =>
   overrides?.merchants ?? createMerchants({ merchants: config.merchants })

@@ -10,6 +10,7 @@ import {
   resolveOwn,
   type Sources,
 } from '../secrets/resolve.ts'
+import type { SealedSecrets } from '../secrets/sealed.ts'
 import type { Secret } from '../secrets/secret.ts'
 import { createSecretManager, isReference, type SecretManager } from '../secrets/secret-manager.ts'
 import type { Io } from './io.ts'
@@ -61,6 +62,8 @@ export interface AtStart {
   /** The gateway's own keys, where they come as one secret. */
   readonly bundle?: Secret
   readonly credentials: Credentials
+  /** Of the file of secrets, where there is one. */
+  readonly passphrase?: Secret
 }
 
 export type IsGiven = (name: CredentialName) => boolean
@@ -90,7 +93,8 @@ export async function credentialsAtStart(io: Io, start: Start): Promise<AtStart>
   try {
     const bundle = await resolveOwn('HEADGATE_SECRETS', { given, secretManager })
     const folder = bundle === undefined ? start.data : undefined
-    const sources = { given, secretManager, ...(await sealedIn(io, folder, guard)) }
+    const opened = await sealedIn(io, folder, guard)
+    const sources: Sources = { given, secretManager, sealed: opened?.sealed }
     const isGiven: IsGiven = (name) =>
       given[name] !== undefined ||
       (sources.sealed?.list() ?? []).some((sealed) => sealed.name === name)
@@ -98,7 +102,12 @@ export async function credentialsAtStart(io: Io, start: Start): Promise<AtStart>
     const credentials = await allOf(needs, sources)
     guard.watch(...Object.values(credentials).map(({ secret }) => secret))
     if (bundle !== undefined) guard.watch(bundle)
-    return { guard, credentials, ...(bundle === undefined ? {} : { bundle }) }
+    return {
+      guard,
+      credentials,
+      ...(bundle === undefined ? {} : { bundle }),
+      ...(opened === undefined ? {} : { passphrase: opened.passphrase }),
+    }
   } finally {
     await manager?.close()
   }
@@ -123,11 +132,11 @@ async function sealedIn(
   io: Io,
   data: string | undefined,
   guard: SecretGuard,
-): Promise<Pick<Sources, 'sealed'>> {
-  if (data === undefined || !isSealedThere(data)) return {}
+): Promise<{ readonly sealed: SealedSecrets; readonly passphrase: Secret } | undefined> {
+  if (data === undefined || !isSealedThere(data)) return undefined
   const passphrase = await askPassphrase(io, 'terminal')
   guard.watch(passphrase)
-  return { sealed: await openSealedFile(data, passphrase) }
+  return { sealed: await openSealedFile(data, passphrase), passphrase }
 }
 
 const weaker = (name: CredentialName): LogEntry => ({

@@ -13,6 +13,7 @@ import { demoCommand } from './commands/demo.ts'
 import { decideCommand, holdsCommand } from './commands/holds.ts'
 import { keysCommand, mandateCommand } from './commands/keys.ts'
 import { paymentsCommand } from './commands/payments.ts'
+import { railCommand } from './commands/rail.ts'
 import { receiptCommand } from './commands/receipt.ts'
 import { reconcileCommand } from './commands/reconcile.ts'
 import {
@@ -59,6 +60,7 @@ export function createProgram(io: Io): Command {
     decideCommand(io, 'approve'),
     decideCommand(io, 'refuse'),
     paymentsCommand(io),
+    railCommand(io),
     reconcileCommand(io),
     standingCommand(io, 'freeze'),
     standingCommand(io, 'resume'),

@@ -38,6 +38,12 @@ export interface Credential {
 }
 export type Credentials = { readonly [name in CredentialName]?: Credential }
 
+/** The value of a credential by the name of its variable; undefined where it was not given. */
+export const revealed = (credentials: Credentials = {}, name: string): string | undefined =>
+  Object.entries(credentials)
+    .find(([each]) => each === name)?.[1]
+    .secret.reveal()
+
 export interface ToResolve extends Place {
   readonly names: readonly CredentialName[]
   /** Resolved where they are given. */

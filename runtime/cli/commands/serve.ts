@@ -13,6 +13,7 @@ import {
 import type { LogEntry } from '../../http/server.ts'
 import { loginCodeAnswer } from '../../http/shapes.ts'
 import { guardedError } from '../../secrets/guarded.ts'
+import type { Secret } from '../../secrets/secret.ts'
 import { type AtStart, credentialsAtStart, credentialsIn, needsOfRail } from '../credentials.ts'
 import { dataFile, openDataDir, replaceFile, secretsOfBundle, writeIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
@@ -125,7 +126,12 @@ const TWO_PLACES =
  */
 async function serveWithoutFolder(
   io: Io,
-  { config, bundle, guard, credentials }: Required<AtStart> & { config: Config },
+  {
+    config,
+    bundle,
+    guard,
+    credentials,
+  }: AtStart & { readonly bundle: Secret; readonly config: Config },
   options: ServeOptions,
 ): Promise<void> {
   if (config.store.kind !== 'firestore') {
