@@ -161,7 +161,6 @@ export async function compose(given: ComposeOptions): Promise<Headgate> {
   try {
     const rail = guardedRail(guard, railOf(options, clock))
     assertPayable(config.payees, rail)
-    if (options.askRail === true) await askAtStart(rail, log)
     const ledger = guardedLedger(guard, overrides.ledger ?? (await openLedger(options)))
     closing.push(() => ledger.close())
     // Before anything is written: a store that was rolled back is left as it is.
@@ -169,6 +168,7 @@ export async function compose(given: ComposeOptions): Promise<Headgate> {
     const engine =
       overrides.engine ?? (await createTokenEngine({ rootKeys: rootKeysOf(secrets), clock }))
     closing.push(() => engine.close())
+    if (options.askRail === true) await askAtStart(rail, log)
     const parts = { ledger, engine, clock, rail, merchants: merchantsOf(options) }
     const policy = overrides.policy ?? createPolicy(config.policy)
     const rootKeys = publishedRootKeys(rootKeysOf(secrets))
