@@ -203,7 +203,8 @@ describe('a gateway that serves', () => {
 
     first.child.kill('SIGTERM')
     const ended = await first.ended
-    expect([ended.code, ended.err]).toEqual([0, ''])
+    expect([ended.code, ...sentences(ended).slice(1)]).toEqual([0, 1])
+    expect(JSON.parse(ended.err)).toMatchObject({ level: 'warn', code: 'rail_unconfigured' })
   })
 
   it('takes its time to end however often it is told at once, and leaves a checkpoint', async () => {

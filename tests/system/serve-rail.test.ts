@@ -107,11 +107,14 @@ describe('a gateway that serves over a rail of which no credentials are set', ()
 })
 
 /** A gateway of the configured rail, ended politely as soon as it serves. */
-async function endOf(options: readonly string[]): Promise<{ code: unknown; err: string }> {
+async function endOf(
+  options: readonly string[],
+  env = outside.rail.env,
+): Promise<{ code: unknown; err: string }> {
   const config = ['--config', join(dir, 'headgate.json'), '--port', String(await freePort())]
   const child = spawn(process.execPath, [START, 'serve', ...config, '--json', ...options], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...outside.rail.env },
+    env: { ...process.env, ...env },
   })
   let err = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -124,6 +127,16 @@ async function endOf(options: readonly string[]): Promise<{ code: unknown; err: 
 
 const simulatedKey = () => ({
   HEADGATE_RAIL_KEY: { from: 'file' as const, value: outside.rail.key },
+})
+
+describe('credentials that the rail does not accept', () => {
+  it('keep a gateway from starting', async () => {
+    const wrong = join(dir, 'wrong.key')
+    writeFileSync(wrong, 'not-the-key-of-this-rail')
+    const refused = await endOf(['--data', join(dir, 'refused')], { HEADGATE_RAIL_KEY_FILE: wrong })
+    expect(refused.code).toBe(12)
+    expect(refused.err).toBe('headgate: the rail does not accept the key [rail_unconfigured]\n')
+  })
 })
 
 describe('a replay of rail traffic', () => {
