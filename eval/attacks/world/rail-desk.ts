@@ -41,9 +41,14 @@ export function createRailDesk(url: string, key: string): RailDesk {
     script: async (rule) => void (await call('POST', '/script', rule)),
     giveBack: async (key) => void (await call('POST', `/payouts/${key}/return`)),
     stray: async (of) => {
+      // The list has pages, and what is booked now is on the first of those that begin now.
+      const from = Math.floor(Date.now() / 1000) - 1
       const { id } = JSON.parse(await call('POST', '/strays', of)) as { id: string }
-      while (!(await call('GET', `/statement?from=0&to=${FAR}`)).includes(id)) await sleep(50)
-      return id
+      for (let waited = 0; waited < 10_000; waited += 50) {
+        if ((await call('GET', `/statement?from=${from}&to=${FAR}`)).includes(id)) return id
+        await sleep(50)
+      }
+      throw new Error('the rail’s list does not have what moved')
     },
     clearScript: async () => void (await call('DELETE', '/script')),
   }

@@ -225,7 +225,10 @@ export const WEBHOOK_CASES: readonly AttackCase[] = [
       const paying = bench.pay(leaf, quote)
       const { desk } = bench.world
       const isBooked = async () => (await desk.book()).payouts.some(({ key }) => key === ref)
-      while (!(await isBooked())) await sleep(20)
+      for (let waited = 0; !(await isBooked()); waited += 20) {
+        bench.claim(waited < 10_000, 'expected the rail to have booked it by now')
+        await sleep(20)
+      }
       bench.must(await deliver(bench, { ref, id: ref }), 200)
       const answer = bench.must(await paying, 200)
       bench.claim(answer.body.state === 'settled', 'expected the payment to be settled')
