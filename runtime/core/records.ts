@@ -254,6 +254,8 @@ export interface PaymentRecord {
   readonly approveUrl?: string
   /** The standings, as versions, under which what the payer agreed to may be taken: the gateway's first, then the path's. */
   readonly completing?: readonly number[]
+  /** When the rail may have been asked to take it, last. */
+  readonly completingAtSeconds?: Seconds
   /** Set where it is taken out of an authorisation. */
   readonly drawn?: Drawn
   /** The leaf's head after the event that ended this payment: what its receipt carries. */

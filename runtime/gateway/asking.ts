@@ -28,6 +28,8 @@ export interface Asked {
   readonly submitStartMs: number
   /** Whether `absent` may be believed by now. */
   readonly isProof: boolean
+  /** Whether a call that began then has ended by now, and is visible at the rail. */
+  readonly isPast: (beganMs: number) => boolean
 }
 
 /** False while another gateway asks about this payment: it will write down what it hears. */
@@ -108,11 +110,17 @@ async function goOn(deps: AskDeps, payment: PaymentRecord, asked: Asked): Promis
     case 'revoked':
     case 'run_closed':
     case 'expired':
+      // What we have asked for may be on its way still: that it is not taken yet is no word that it will not be.
+      if (!isQuiet(payment, asked)) return payment
       return tell(deps, payment, asked, async (known) => rail.cancel?.(known))
     default:
       throw unexpected('complete', judged.code)
   }
 }
+
+const isQuiet = ({ completingAtSeconds: at }: PaymentRecord, { isPast }: Asked): boolean =>
+  // To the end of the second.
+  at === undefined || isPast((at + 1) * 1000)
 
 async function tell(
   deps: AskDeps,

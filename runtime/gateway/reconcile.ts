@@ -182,9 +182,10 @@ async function ask(
     const nowMs = deps.clock.nowMs()
     const { submittedAtMs = nowMs } = payment
     const { railMs, submitStartMs } = delays
-    const watchedMs = nowMs - Math.max(submittedAtMs, sinceMs)
-    const isProof = watchedMs > timesOf(delays).proofMs
-    return await askRail(deps, payment, { holder, railMs, submitStartMs, isProof })
+    const { proofMs } = timesOf(delays)
+    const isPast = (beganMs: number) => nowMs - Math.max(beganMs, sinceMs) > proofMs
+    const isProof = isPast(submittedAtMs)
+    return await askRail(deps, payment, { holder, railMs, submitStartMs, isProof, isPast })
   } finally {
     asking.delete(payment.id)
   }

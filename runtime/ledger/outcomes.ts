@@ -46,7 +46,8 @@ const inEvent = ({ railStatus }: Status): { status?: string } =>
 
 /** Whose turn it was is over. */
 function ended(payment: PaymentRecord): PaymentRecord {
-  const { awaits: _awaits, approveUrl: _url, completing: _completing, ...rest } = payment
+  const { awaits: _awaits, approveUrl: _url, completing: _standings, ...others } = payment
+  const { completingAtSeconds: _at, ...rest } = others
   return rest
 }
 

@@ -216,6 +216,33 @@ describe('what a payer agreed to', () => {
     expect((await payment()).state).toBe('settled')
   })
 
+  it.each(['revoke', 'cancel'] as const)(
+    'and was asked for in vain is not free after a %s until what was asked for must have ended',
+    async (what) => {
+      const { world, said, calls, reconciler, payment, root, run, leaf } = await begun()
+      said.now = pending('capture')
+      said.complete = { kind: 'unknown', reason: 'late' }
+      await reconciler.runOnce()
+      expect(calls).toContain('complete')
+      if (what === 'revoke') await world.gateway.revoke(root, 'op')
+      if (what === 'cancel') await world.gateway.cancel(run, 'op')
+      // The rail has not taken it yet, and may still be about to.
+      said.cancel = { kind: 'declined', reason: 'not_captured', status: 'APPROVED' }
+      await reconciler.runOnce()
+      expect(calls).not.toContain('cancel')
+      expect((await payment()).state).toBe('unknown')
+      expect(await world.ledger.account(leaf.id)).toMatchObject({ reserved: 1_000 })
+      // Nor does another process, which began only now, know better.
+      const { ledger, rail, clock } = world
+      world.clock.advance(86_400)
+      await createReconciler({ ledger, rail, clock }).runOnce()
+      expect(calls).not.toContain('cancel')
+      world.clock.advance(LIMITS.leaseSeconds)
+      await reconciler.runOnce()
+      expect((await payment()).state).toBe('released')
+    },
+  )
+
   it('stays unknown where the word is lost, and the next look-up says what became of it', async () => {
     const { world, said, calls, reconciler, payment } = await begun()
     said.now = pending('capture')
