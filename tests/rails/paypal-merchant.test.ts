@@ -3,7 +3,14 @@ import { refundKeyOf } from '../../runtime/core/ids.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type { Rail, RailKnown, RailOrder, RailOutcome } from '../../runtime/core/rail.ts'
 import { type PaypalStandIn, startPaypalStandIn } from '../support/paypal-stand-in.ts'
-import { askStandIn, merchantOrder, openPaypal, rewriting, usdOrder } from './paypal-support.ts'
+import {
+  askStandIn,
+  merchantOrder,
+  openPaypal,
+  repeating,
+  rewriting,
+  usdOrder,
+} from './paypal-support.ts'
 
 let standIn: PaypalStandIn
 beforeEach(async () => {
@@ -344,6 +351,31 @@ describe('what is asked back of a capture', () => {
       kind: 'settled',
       back: [{ amount: 125_000 }],
     })
+  })
+})
+
+describe('an answer that is mixed up', () => {
+  it.each([
+    ['an order’s', /^POST .*\/capture$/],
+    ['a capture’s', /^GET .*\/captures\//],
+  ])('with another payment’s, %s, names nothing of that one', async (_what, name) => {
+    const mixed = openPaypal(standIn, { transport: repeating(name) })
+    const pay = async (order: RailOrder) => {
+      const asked = await mixed.pay(order)
+      standIn.approve(referenceOf(asked))
+      const taken = (await mixed.complete?.(known(order, asked))) ?? asked
+      const of = referenceOf(taken) === '' ? asked : taken
+      return { asked, taken, found: await mixed.lookup(order.key, known(order, of)) }
+    }
+    const first = await pay(merchantOrder())
+    const order = merchantOrder()
+    const { asked, taken, found } = await pay(order)
+    const others = [referenceOf(first.asked), referenceOf(first.taken)]
+    for (const word of [taken, found as RailOutcome]) {
+      expect(others).not.toContain(referenceOf(word))
+    }
+    const rail = openPaypal(standIn)
+    expect(await rail.lookup(order.key, known(order, asked))).toMatchObject({ kind: 'settled' })
   })
 })
 

@@ -4,7 +4,14 @@ import type { Rail, RailKnown, RailOrder, RailOutcome } from '../../runtime/core
 import { exchange } from '../../runtime/rails/exchange.ts'
 import { createPaypalRail } from '../../runtime/rails/paypal.ts'
 import { type PaypalStandIn, startPaypalStandIn } from '../support/paypal-stand-in.ts'
-import { merchantOrder, openPaypal, optionsOf, rewriting, usdOrder } from './paypal-support.ts'
+import {
+  merchantOrder,
+  openPaypal,
+  optionsOf,
+  repeating,
+  rewriting,
+  usdOrder,
+} from './paypal-support.ts'
 
 let standIn: PaypalStandIn
 let rail: Rail
@@ -384,5 +391,24 @@ describe('a rail that cannot be', () => {
       },
     })
     expect(await unsure.pay(usdOrder())).toEqual({ kind: 'unknown', reason: 'internal' })
+  })
+})
+
+describe('an answer that is mixed up', () => {
+  it('with another payout’s does not lead a look-up to that one', async () => {
+    const mixed = openPaypal(standIn, { transport: repeating(/^GET .*\/payouts\//) })
+    await mixed.pay(usdOrder())
+    const order = usdOrder()
+    const lost = await mixed.pay(order)
+    expect(lost).toMatchObject({ kind: 'unknown', reason: 'answer_differs' })
+    expect(await rail.lookup(order.key, known(order, lost))).toMatchObject({ kind: 'settled' })
+  })
+
+  it('about a batch that is over, with an item that was paid, ends nothing', async () => {
+    const transport = rewriting(/"batch_status":"SUCCESS"/, '"batch_status":"DENIED"')
+    const order = usdOrder()
+    const word = await openPaypal(standIn, { transport }).pay(order)
+    expect(word).toMatchObject({ kind: 'unknown', reason: 'answer_contradicts' })
+    expect(await rail.lookup(order.key, known(order, word))).toMatchObject({ kind: 'settled' })
   })
 })

@@ -41,6 +41,17 @@ export const rewriting =
     return { ...got, body: Buffer.from(got.body.toString('utf8').replace(what, instead)) }
   }
 
+/** The first answer to this request, once more to every later one: what becomes of answers that are mixed up. */
+export function repeating(name: RegExp): Transport {
+  let first: Awaited<ReturnType<Transport>> | undefined
+  return async (asked) => {
+    const got = await exchange(asked)
+    if (!name.test(`${asked.method} ${asked.url.pathname}`)) return got
+    first ??= got
+    return first
+  }
+}
+
 const grantSchema = z.object({ access_token: z.string() })
 
 /** What somebody asks of PayPal who has the account's credentials and is not the adapter. */

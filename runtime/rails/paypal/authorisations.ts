@@ -68,27 +68,31 @@ async function place(deps: OrderDeps, asked: RailAuthorisation): Promise<RailAut
   const deadline = client.deadline()
   const made = await makeOrder(deps, 'AUTHORIZE', asked, deadline)
   if ('kind' in made) return made
-  if (authorizationIn(made) !== undefined) return judgePlaced(deps, asked, made)
   const { id } = made
+  if (authorizationIn(made) !== undefined) return judgePlaced(deps, asked, id, made)
   const said = await client.call(
     takeOrderRequest('authorize', { id, key: asked.key, instrument }),
     deadline,
   )
   const taken = read(orderSchema, said)
-  if (taken !== undefined) return judgePlaced(deps, asked, taken)
+  if (taken !== undefined) return judgePlaced(deps, asked, id, taken)
   const before =
     said.kind === 'said' && errorIn(said.json)?.issues.includes('ORDER_ALREADY_AUTHORIZED')
   if (!before) return refusedBy(said, id)
   const now = await client.call(getOrderRequest(id), deadline)
   const stands = read(orderSchema, now)
-  return stands === undefined ? noAnswer(now, id) : judgePlaced(deps, asked, stands)
+  return stands === undefined ? noAnswer(now, id) : judgePlaced(deps, asked, id, stands)
 }
 
 const authorizationIn = (order: Order): Authorization | undefined =>
   unitOf(order)?.payments?.authorizations[0]
 
-function judgePlaced(deps: OrderDeps, asked: RailAuthorisation, made: Order): RailAuthorised {
-  const { id: reference } = made
+function judgePlaced(
+  deps: OrderDeps,
+  asked: RailAuthorisation,
+  reference: string,
+  made: Order,
+): RailAuthorised {
   const held = authorizationIn(made)
   if (held === undefined) return unknown('answer_malformed', { reference })
   if (unitOf(made)?.custom_id !== asked.key) return unknown('answer_differs', { reference })
@@ -164,7 +168,8 @@ async function draw(deps: OrderDeps, order: RailOrder, reference: string): Promi
 
 function judgeDrawn(order: RailOrder, capture: Capture, made?: Order): RailOutcome {
   const { id: reference } = capture
-  if (capture.invoice_id !== order.key) return unknown('answer_differs', { reference })
+  // Another's capture is not what to ask about later: the authorisation tells which is ours.
+  if (capture.invoice_id !== order.key) return unknown('answer_differs')
   if (!isExactly(order, capture.amount)) return unknown('amount_differs', { reference })
   const refunds = made === undefined ? [] : refundsOf(made, reference)
   return judgeCapture(capture, { refunds, pendingAs: reference })

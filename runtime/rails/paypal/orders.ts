@@ -51,7 +51,9 @@ export async function payMerchant(deps: OrderDeps, order: RailOrder): Promise<Ra
   const deadline = client.deadline()
   const made = await makeOrder(deps, 'CAPTURE', order, deadline)
   if ('kind' in made) return made
-  if (instrument === undefined || capturesIn(made).length > 0) return judgePaid(deps, order, made)
+  if (instrument === undefined || capturesIn(made).length > 0) {
+    return judgePaid(deps, order, made.id, made)
+  }
   return takeOrder(deps, order, made.id, deadline)
 }
 
@@ -76,7 +78,10 @@ export async function makeOrder(
     const refused = refusedBy(said)
     return refused.kind === 'unknown' ? notSent(`order_${refused.reason}`) : refused
   }
-  return isOf(order, made) ? made : unknown('answer_differs', { reference: made.id })
+  if (isOf(order, made)) return made
+  // What does not carry our key is not what to ask about later.
+  const isOurs = unitOf(made)?.custom_id === key
+  return unknown('answer_differs', isOurs ? { reference: made.id } : {})
 }
 
 /** Still what was made: an order can be changed by whoever has the account's credentials, until it is captured. */
@@ -106,7 +111,7 @@ async function takeOrder(
   const asked = takeOrderRequest('capture', { id, key: order.key, instrument })
   const said = await client.call(asked, deadline)
   const taken = read(orderSchema, said)
-  if (taken !== undefined) return judgePaid(deps, order, taken)
+  if (taken !== undefined) return judgePaid(deps, order, id, taken)
   const issues = said.kind === 'said' ? (errorIn(said.json)?.issues ?? []) : []
   // Another order has been captured under this key: a look-up must not be led to this one, which has not.
   if (issues.includes('DUPLICATE_INVOICE_ID')) return unknown('captured_elsewhere')
@@ -114,25 +119,30 @@ async function takeOrder(
   if (!issues.includes('ORDER_ALREADY_CAPTURED')) return refusedBy(said, id)
   const now = await client.call(getOrderRequest(id), deadline)
   const stands = read(orderSchema, now)
-  return stands === undefined ? noAnswer(now, id) : judgePaid(deps, order, stands)
+  return stands === undefined ? noAnswer(now, id) : judgePaid(deps, order, id, stands)
 }
 
 /** As `judgeOrder`, but it and its capture must be exactly what was asked. */
-function judgePaid(deps: OrderDeps, order: RailOrder, made: Order): RailOutcome {
-  const { id: reference } = made
+function judgePaid(deps: OrderDeps, order: RailOrder, reference: string, made: Order): RailOutcome {
   if (!isOf(order, made)) return unknown('answer_differs', { reference })
   const isWhole = capturesIn(made).every(
     ({ amount, invoice_id }) => isExactly(order, amount) && invoice_id === order.key,
   )
   if (!isWhole) return unknown('amount_differs', { reference })
-  const outcome = judgeOrder(deps, order, made)
+  const outcome = judgeOrder(deps, order, reference, made)
   return outcome.kind === 'absent' ? unknown('not_captured', { reference }) : outcome
 }
 
-function judgeOrder({ base, instrument }: OrderDeps, order: RailOrder, made: Order): RailLookup {
-  const { id: reference } = made
+/** `reference` is the order that was asked about: another one says nothing, not even where to ask again. */
+function judgeOrder(
+  { base, instrument }: OrderDeps,
+  order: RailOrder,
+  reference: string,
+  made: Order,
+): RailLookup {
   const unit = unitOf(made)
-  if (unit?.custom_id !== order.key) return unknown('answer_differs', { reference })
+  if (made.id !== reference || unit?.custom_id !== order.key)
+    return unknown('answer_differs', { reference })
   const [capture, ...more] = capturesIn(made)
   if (more.length > 0) return unknown('answer_differs', { reference })
   if (capture !== undefined) {
@@ -175,7 +185,7 @@ export async function completeMerchant(deps: OrderDeps, known: RailKnown): Promi
   const got = await client.call(getOrderRequest(reference), deadline)
   const made = read(orderSchema, got)
   if (made === undefined) return noAnswer(got, reference)
-  const stands = judgePaid(deps, order, made)
+  const stands = judgePaid(deps, order, reference, made)
   const isAgreed = stands.kind === 'pending' && stands.awaits === 'capture'
   // Agreed to by a payer, so that no instrument is named.
   return isAgreed
@@ -191,7 +201,7 @@ export async function cancelMerchant(deps: OrderDeps, known: RailKnown): Promise
   const got = await client.call(getOrderRequest(reference), client.deadline())
   const made = read(orderSchema, got)
   if (made === undefined) return noAnswer(got, reference)
-  const stands = judgeOrder(deps, order, made)
+  const stands = judgeOrder(deps, order, reference, made)
   if (stands.kind === 'absent') return unknown('not_captured', { reference })
   const isOpen = stands.kind === 'pending' && stands.awaits !== 'rail'
   return isOpen ? declined('not_captured', railStatusOf(made.status)) : stands
@@ -211,7 +221,7 @@ export async function lookUpMerchant(deps: OrderDeps, known: RailKnown): Promise
   if (!isNotFound(got)) return judgeFetched(deps, order, got, deadline)
   const asked = await client.call(getOrderRequest(reference), deadline)
   const made = read(orderSchema, asked)
-  if (made !== undefined) return judgeOrder(deps, order, made)
+  if (made !== undefined) return judgeOrder(deps, order, reference, made)
   if (!isNotFound(asked)) return noAnswer(asked, reference)
   // PayPal forgets an order that nobody agreed to; it is over when the list shows no payment by it either.
   const found = await listed(deps, known, deadline)
@@ -226,7 +236,7 @@ async function judgeFetched(
 ): Promise<RailLookup> {
   const capture = read(captureSchema, got)
   if (capture === undefined) return noAnswer(got)
-  if (capture.invoice_id !== order.key) return unknown('answer_differs', { reference: capture.id })
+  if (capture.invoice_id !== order.key) return unknown('answer_differs')
   const pendingAs = capture.id
   const orderId = capture.supplementary_data?.related_ids?.order_id
   if (!capture.status.includes('REFUNDED') || orderId === undefined) {

@@ -74,12 +74,13 @@ export async function payOut({ client }: PayoutDeps, order: RailOrder): Promise<
     if (made.sender_batch_header.sender_batch_id !== order.key) return unknown('answer_differs')
     // It has the payment: whatever becomes of the question what it did with it, that stays so.
     const taken = pendingAt(made.payout_batch_id, made.batch_status)
-    return judgePaid(order, await client.call(batchRequest(taken.reference), deadline), taken)
+    const whole = await client.call(batchRequest(taken.reference), deadline)
+    return judgePaid(order, taken.reference, whole, taken)
   }
   const earlier = earlierBatch(said)
   if (earlier === undefined) return refusedBy(said)
   const whole = await client.call(batchRequest(earlier), deadline)
-  return judgePaid(order, whole, noAnswer(whole, earlier))
+  return judgePaid(order, earlier, whole, noAnswer(whole, earlier))
 }
 
 /** The batch that has our key already, named by the link in PayPal's refusal to take it twice. */
@@ -93,12 +94,16 @@ function earlierBatch(said: Said): string | undefined {
 }
 
 /** As `judgeBatch`, but what settled must be exactly what was asked. */
-function judgePaid(order: RailOrder, said: Said, otherwise: RailOutcome): RailOutcome {
+function judgePaid(
+  order: RailOrder,
+  reference: string,
+  said: Said,
+  otherwise: RailOutcome,
+): RailOutcome {
   const batch = read(batchSchema, said)
   if (batch === undefined) return otherwise
-  const { payout_batch_id: reference } = batch.batch_header
-  const outcome = judgeBatch(order, batch)
-  const [item] = batch.items
+  const outcome = judgeBatch(order, reference, batch)
+  const [item] = isOf(order, reference, batch) ? batch.items : []
   if (item !== undefined && !isExactly(order, item)) return unknown('amount_differs', { reference })
   return outcome
 }
@@ -108,16 +113,25 @@ function isExactly({ amount, currency }: RailOrder, { payout_item }: PayoutItem)
   return sum?.amount === amount && sum.currency === currency && !sum.isNegative
 }
 
-function judgeBatch(order: RailOrder, { batch_header, items }: Batch): RailOutcome {
-  const { payout_batch_id: reference, batch_status } = batch_header
-  if (batch_header.sender_batch_header.sender_batch_id !== order.key) {
-    return unknown('answer_differs', { reference })
-  }
+/** The batch that was asked about, with our key: any other says nothing of this payment, not even where to ask again. */
+const isOf = ({ key }: RailOrder, reference: string, { batch_header: header }: Batch): boolean =>
+  header.payout_batch_id === reference && header.sender_batch_header.sender_batch_id === key
+
+function judgeBatch(order: RailOrder, reference: string, batch: Batch): RailOutcome {
+  if (!isOf(order, reference, batch)) return unknown('answer_differs', { reference })
+  const { batch_status } = batch.batch_header
   const status = railStatusOf(batch_status)
-  if (status === 'DENIED' || status === 'CANCELED') return declined(status.toLowerCase(), status)
-  const [item, ...more] = items
+  const [item, ...more] = batch.items
   if (more.length > 0) return unknown('answer_differs', { reference })
-  if (item !== undefined) return judgeItem(order, item, { wasSettled: false })
+  if (status === 'DENIED' || status === 'CANCELED') {
+    const word = railStatusOf(item?.transaction_status ?? status)
+    const isSame = NOT_PAID.has(word) || word === 'PENDING' || word === 'NEW'
+    // A batch that is over and an item that is not, or was paid, are two words.
+    return isSame
+      ? declined(status.toLowerCase(), status)
+      : unknown('answer_contradicts', { reference, status })
+  }
+  if (item !== undefined) return judgeItem(order, item, { reference, wasSettled: false })
   const isOpen = ['NEW', 'PENDING', 'PROCESSING'].includes(status)
   return isOpen ? pendingAt(reference, batch_status) : unknown('answer_malformed', { reference })
 }
@@ -130,27 +144,27 @@ const OPEN = new Set(['NEW', 'PENDING', 'PROCESSING', 'UNCLAIMED', 'ONHOLD'])
 function judgeItem(
   order: RailOrder,
   item: PayoutItem,
-  { wasSettled }: { wasSettled: boolean },
+  { reference, wasSettled }: { readonly reference: string; readonly wasSettled: boolean },
 ): RailOutcome {
-  const { payout_batch_id: batch, payout_item_id: reference, payout_item: asked } = item
+  const { payout_item_id: id, payout_item: asked } = item
   if (asked.sender_item_id !== order.key || !isFor(order, asked.receiver)) {
-    return unknown('answer_differs', { reference: batch })
+    return unknown('answer_differs', { reference })
   }
   const status = railStatusOf(item.transaction_status ?? 'PENDING')
   const sum = sumOf(asked.amount.value, asked.amount.currency)
   if (sum === undefined || sum.isNegative || !isOurs(sum.currency)) {
-    return unknown('amount_differs', { reference: batch, status })
+    return unknown('amount_differs', { reference, status })
   }
   const { amount, currency } = sum
-  const settled = { kind: 'settled', reference, amount, currency, status } as const
+  const settled = { kind: 'settled', reference: id, amount, currency, status } as const
   if (status === 'SUCCESS') return settled
   if (CAME_BACK.has(status)) {
     return wasSettled ? { ...settled, returned: true } : declined(status.toLowerCase(), status)
   }
   if (wasSettled) return unknown('status_unexpected', { reference, status })
   if (NOT_PAID.has(status)) return declined(status.toLowerCase(), status)
-  if (OPEN.has(status)) return pendingAt(batch, status)
-  return unknown('status_unexpected', { reference: batch, status })
+  if (OPEN.has(status)) return pendingAt(reference, status)
+  return unknown('status_unexpected', { reference, status })
 }
 
 /** PayPal may write an address in lower case. */
@@ -177,11 +191,16 @@ export async function lookUpPayout(deps: PayoutDeps, known: RailKnown): Promise<
   if (reference === undefined || !isId(reference)) return listed(deps, known, deadline)
   const got = await client.call(batchRequest(reference), deadline)
   const batch = read(batchSchema, got)
-  if (batch !== undefined) return judgeBatch(order, batch)
+  if (batch !== undefined) {
+    // Where another batch is shown for it, the list may still show the payment by its key.
+    return isOf(order, reference, batch)
+      ? judgeBatch(order, reference, batch)
+      : listed(deps, known, deadline)
+  }
   if (!isNotFound(got)) return noAnswer(got, reference)
   const asked = await client.call(itemRequest(reference), deadline)
   const item = read(itemSchema, asked)
-  if (item !== undefined) return judgeItem(order, item, { wasSettled: true })
+  if (item !== undefined) return judgeItem(order, item, { reference, wasSettled: true })
   // A reference that came from the list is a transaction's, which only the list knows.
   return isNotFound(asked) ? listed(deps, known, deadline) : noAnswer(asked, reference)
 }
@@ -229,12 +248,12 @@ export async function cancelPayout(deps: PayoutDeps, known: RailKnown): Promise<
   const got = await client.call(batchRequest(reference), deadline)
   const batch = read(batchSchema, got)
   if (batch === undefined) return noAnswer(got, reference)
-  const stands = judgeBatch(order, batch)
+  const stands = judgeBatch(order, reference, batch)
   const [item] = batch.items
   if (stands.kind !== 'pending' || item?.transaction_status !== 'UNCLAIMED') return stands
   const said = await client.call(cancelItemRequest(item.payout_item_id), deadline)
   const after = read(itemSchema, said)
-  if (after !== undefined) return judgeItem(order, after, { wasSettled: false })
+  if (after !== undefined) return judgeItem(order, after, { reference, wasSettled: false })
   // A refusal to cancel is no word on the payment: that stands as it stood.
   return said.kind === 'said' && said.status < 500 ? stands : noAnswer(said, reference)
 }
