@@ -206,6 +206,49 @@ describe('an order or link', () => {
     })
   })
 
+  it('that is a link without its order is not settled by another payment in an answer', async () => {
+    const other = orderOf({ account: 'link' })
+    await rail.pay(other)
+    const order = orderOf({ account: 'link' })
+    const known = knownOf(order, await rail.pay(order))
+    const paid = standIn.approve(other.key)
+    const payment = standIn.approve(order.key)
+    const mixed = railOf(standIn, {
+      transport: async (asked) => {
+        const path = asked.url.pathname.replace(payment, paid)
+        const got = await exchange({ ...asked, url: new URL(path, asked.url) })
+        if (got.kind !== 'answer' || !asked.url.pathname.includes('plink_')) return got
+        const body = { ...(JSON.parse(got.body.toString('utf8')) as Body), order_id: null }
+        return { ...got, body: Buffer.from(JSON.stringify(body)) }
+      },
+    })
+    expect(await mixed.lookup(order.key, known)).toMatchObject({
+      kind: 'unknown',
+      reason: 'answer_differs',
+    })
+  })
+
+  it.each(['order', 'link'])(
+    '%s of another key names nothing to ask about later',
+    async (account) => {
+      const other = orderOf({ account })
+      await rail.pay(other)
+      const order = orderOf({ account })
+      const mixed = railOf(standIn, {
+        transport: async (asked) => {
+          if (asked.url.pathname.endsWith('/payments'))
+            return { kind: 'lost', reason: 'ECONNRESET' }
+          const url = new URL(asked.url)
+          for (const [name, value] of url.searchParams) {
+            if (value === order.key) url.searchParams.set(name, other.key)
+          }
+          return exchange({ ...asked, url })
+        },
+      })
+      expect(await mixed.pay(order)).toEqual({ kind: 'unknown', reason: 'answer_differs' })
+    },
+  )
+
   it('that ended is not declined while not every attempt at it is known', async () => {
     const order = orderOf({ account: 'link' })
     const known = knownOf(order, await rail.pay(order))

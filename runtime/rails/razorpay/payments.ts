@@ -39,8 +39,11 @@ export async function allOf<T>(
   return { kind: 'overflow' }
 }
 
-export const fetchPayment = async (ask: Ask, id: string): Promise<Said<Payment>> =>
-  saidIn(paymentSchema, await ask(({ api }) => api.payments.fetch(id)))
+/** The payment of this id: an answer about another one is none. */
+export async function fetchPayment(ask: Ask, id: string): Promise<Said<Payment>> {
+  const said = saidIn(paymentSchema, await ask(({ api }) => api.payments.fetch(id)))
+  return said.kind === 'said' && said.value.id !== id ? unknown('answer_differs') : said
+}
 
 export async function paymentsOfOrder(ask: Ask, id: string): Promise<Said<readonly Payment[]>> {
   const said = saidIn(
@@ -75,6 +78,7 @@ export async function keyOfPayment(
   const said = saidIn(orderSchema, await ask(({ api }) => api.orders.fetch(order)))
   if (said.kind === 'refused') return unknown('lookup_refused')
   if (said.kind !== 'said') return said
+  if (said.value.id !== order) return unknown('answer_differs')
   return { kind: 'key', key: keyOfOurs(said.value.receipt) }
 }
 

@@ -50,7 +50,6 @@ async function unfitness(ask: Ask, order: RailRefund): Promise<string | undefine
   if (said.kind === 'refused') return 'payment_unknown'
   if (said.kind !== 'said') return said.reason
   const payment = said.value
-  if (payment.id !== paymentReference) return 'answer_differs'
   if (!payment.captured) return 'payment_not_captured'
   if (payment.currency !== currency) return 'currency_differs'
   if (amount > payment.amount - payment.amount_refunded) return 'more_than_remains'

@@ -82,6 +82,8 @@ type Asked = Pick<RailOrder, 'key' | 'amount' | 'currency'>
 
 /** What stands of it, measured at what was asked where that is known. */
 async function judge(desk: Desk, request: Request, order: Asked | undefined): Promise<RailOutcome> {
+  // Another's names nothing to ask about later.
+  if (order !== undefined && request.key !== order.key) return unknown('answer_differs')
   const paid = await paymentsOf(desk.ask, request)
   if (paid.kind !== 'said') return noWordOn(paid, request)
   return standing(desk, request, paid.value, order)
