@@ -68,7 +68,10 @@ export async function compareStatement(
   const fromSeconds = from ?? before ?? (await firstRunAt(deps)) ?? now
   const due = await settledSince(deps, fromSeconds)
   const readFrom = Math.min(fromSeconds, ...due.map((each) => submittedAt(each) - SKEW))
-  const walk: Walk = { deps, fromSeconds, lines: [], seen: new Set(), back: new Map() }
+  const walk: Walk = {
+    ...{ deps, fromSeconds, lines: [] },
+    ...{ told: new Set<string>(), seen: new Set<PaymentId>(), back: new Map<PaymentId, number>() },
+  }
   const whole = await readAll(walk, { fromSeconds: Math.max(0, readFrom), toSeconds: now })
   const untilSeconds = seconds(Math.max(fromSeconds, Math.min(whole, now)))
   for (const payment of due) addMissing(walk, payment, untilSeconds)
@@ -90,6 +93,8 @@ interface Walk {
   readonly deps: ObjectDeps
   readonly fromSeconds: number
   readonly lines: Line[]
+  /** What the list has said: pages shift while they are read, and what comes again is the same movement. */
+  readonly told: Set<string>
   /** Payments that the list has. */
   readonly seen: Set<PaymentId>
   /** What the list says came back, by payment. */
@@ -127,7 +132,12 @@ async function readAll(
   let whole = of.fromSeconds
   for (let pages = 0; pages < LIMITS.statementPages; pages += 1) {
     const page = await pageOf(walk.deps, { ...of, ...(after === undefined ? {} : { after }) })
-    for (const object of page.objects) await addObject(walk, object)
+    for (const object of page.objects) {
+      const { id, type, direction, amount, currency, moved } = object
+      const word = JSON.stringify([id, type, direction, amount, currency, moved])
+      if (!walk.told.has(word)) await addObject(walk, object)
+      walk.told.add(word)
+    }
     after = page.next
     if (after === undefined) return page.completeUntilSeconds
     whole = Math.min(page.objects.at(-1)?.atSeconds ?? whole, page.completeUntilSeconds)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { refundKeyOf } from '../../runtime/core/ids.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
-import type { RailObject, RailOrder, RailOutcome } from '../../runtime/core/rail.ts'
+import type { Rail, RailObject, RailOrder, RailOutcome } from '../../runtime/core/rail.ts'
 import { createReconciler } from '../../runtime/gateway/reconcile.ts'
 import { message, objectFor, RailWord, strayOf } from './rail-word.ts'
 import { at, START, settledFor, World } from './world.ts'
@@ -79,6 +79,27 @@ describe('the rail’s list', () => {
     expect(await ledger.walk('simulated')).toEqual({ rail: 'simulated', untilSeconds: START + 10 })
     expect((await compare(START)).objects).toBe(7)
     expect(await ledger.walk('simulated')).toEqual({ rail: 'simulated', untilSeconds: START + 10 })
+  })
+
+  it('whose pages shift while they are read has each movement once', async () => {
+    const { pay, compare, clock, word, world, rail } = listing()
+    const paid = objectFor(await pay())
+    const stray = strayOf('a')
+    const pages = [
+      [paid, stray],
+      [stray, paid, strayOf('b')],
+    ]
+    const statement: Rail['statement'] = async ({ after }) => ({
+      objects: pages[Number(after ?? 0)] ?? [],
+      completeUntilSeconds: word.completeUntilSeconds,
+      ...(after === undefined ? { next: '1' } : {}),
+    })
+    Object.assign(rail, { statement })
+    clock.advance(10)
+    const said = await compare()
+    expect(said.objects).toBe(3)
+    expect(said.lines.map(({ kind }) => kind)).toEqual(['outside', 'outside'])
+    expect(world.alarms).toMatchObject([{ kind: 'outside' }, { kind: 'outside' }])
   })
 
   it('that is asked for from later on leaves no gap behind', async () => {
