@@ -228,8 +228,8 @@ async function lookedUp(
   const nowMs = clock.nowMs()
   const sinceMs = nowMs - authorisation.submittedAtMs
   if (sinceMs <= round.patienceMs) return authorisation
-  // Whatever a rail was asked to hold, it holds no more by then, and nothing was ever drawn.
-  if (sinceMs > LIMITS.authorisationSeconds * 1000) {
+  // Nothing was ever drawn.
+  if (isLongPast(round, authorisation)) {
     return moved(round, authorisation, { to: 'failed', reason: 'never_named' })
   }
   const { reference } = authorisation
@@ -256,7 +256,14 @@ async function isToEnd(
   return !isOpen(root) || root.state === 'revoked'
 }
 
-/** A rail that has nothing more to void says no; a look-up then tells whether it holds anything still. */
+/** Whatever a rail was asked to hold, it holds no more by then. */
+const isLongPast = ({ clock }: AuthorisationRound, { submittedAtMs }: AuthorisationRecord) =>
+  clock.nowMs() - submittedAtMs > LIMITS.authorisationSeconds * 1000
+
+/**
+ * A rail that has nothing more to void says no; a look-up then tells whether it holds anything still. What a rail never
+ * says is ended by time, or it would be asked for ever, before those that come later.
+ */
 async function end(round: AuthorisationRound, authorisation: AuthorisationRecord): Promise<void> {
   const { rail, timers, railMs, clock } = round
   const { reference, voidingAtSeconds = authorisation.createdAtSeconds } = authorisation
@@ -265,6 +272,10 @@ async function end(round: AuthorisationRound, authorisation: AuthorisationRecord
   const word = await wordOf(async () => rail.authorisations?.void(reference), railMs, timers)
   if (word?.kind === 'voided') {
     await moved(round, authorisation, { to: 'voided', reason: 'voided' })
+    return
+  }
+  if (isLongPast(round, authorisation)) {
+    await moved(round, authorisation, { to: 'voided', reason: 'never_voided' })
     return
   }
   if (word?.kind !== 'declined') return

@@ -325,6 +325,28 @@ describe('an authorisation', () => {
     expect((await found())?.state).toBe('voided')
   })
 
+  it.each([
+    ['refuses, and goes on to name', { kind: 'declined', reason: 'resource_not_found' }],
+    ['never answers', { kind: 'unknown', reason: 'reset' }],
+  ] as const)(
+    'whose void the rail %s is over after the time that any rail holds money',
+    async (_what, word) => {
+      const { world, first, said, found, reconciler, run, holds, placed } = await begun()
+      await world.pay(first)
+      await world.gateway.cancel(run, 'op')
+      await reconciler.runOnce()
+      said.void = () => word
+      said.lookup = () => holds(placed[0] as RailAuthorisation)
+      world.clock.advance(30 * 24 * 3600)
+      await reconciler.runOnce()
+      expect((await found())?.state).toBe('voiding')
+      world.clock.advance(2 * 24 * 3600)
+      await reconciler.runOnce()
+      expect(await found()).toMatchObject({ state: 'voided', reason: 'never_voided' })
+      expect((await world.gateway.erase(run, 'op')).ok).toBe(true)
+    },
+  )
+
   it('is no matter of a rail or account that takes none', async () => {
     const { world, calls, first } = await begun(1, false)
     expect(brief(await world.pay(first))).toBe('200 allow settled')
