@@ -269,6 +269,18 @@ describe('what is asked back of a capture', () => {
     })
   })
 
+  it('is not noted without its own id while it is on its way, though the capture is called refunded', async () => {
+    await rail.refund?.(refundOf('hg-refund-1', 125_000))
+    const slow = openPaypal(standIn, {
+      instrument: standIn.instrument,
+      transport: rewriting(/("refunds":\[\{.*?"status":)"COMPLETED"/, '$1"PENDING"'),
+    })
+    const found = await slow.lookup(order.key, { ...known(order), reference })
+    expect(found).toMatchObject({ kind: 'settled', status: 'REFUNDED' })
+    expect(found).not.toHaveProperty('returned')
+    expect(found).not.toHaveProperty('back')
+  })
+
   it('is told from its payment on the account’s list, though it carries its words', async () => {
     const asked = { ...known(order), submittedAtSeconds: Math.floor(standIn.nowMs() / 1000) }
     await rail.refund?.(refundOf(refundKeyOf('rfd_1'), 25_000))

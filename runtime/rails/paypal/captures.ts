@@ -132,8 +132,12 @@ export function judgeCapture(
   if (status === 'COMPLETED') return settled
   const back = (refunds ?? []).flatMap((refund) => reversalOf(refund, currency))
   const sumBack = back.reduce((all, one) => all + one.amount, 0)
+  // What is on its way back will be said by its own id, and is never noted without it.
+  const isUnderWay = refunds?.some(({ status: word }) => word === 'PENDING') ?? false
   // More came back than its parts say: all of it did, by PayPal's own word.
-  if (status === 'REFUNDED' && sumBack !== amount) return { ...settled, returned: true }
+  if (status === 'REFUNDED' && sumBack !== amount && !isUnderWay) {
+    return { ...settled, returned: true }
+  }
   return back.length > 0 ? { ...settled, back } : settled
 }
 
