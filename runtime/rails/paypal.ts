@@ -10,7 +10,6 @@ import type { Rail, RailKnown, RailLookup, RailOutcome } from '../core/rail.ts'
 import type { Clock } from '../core/time.ts'
 import { exchange, type Transport } from './exchange.ts'
 import { accountOf, inexpressible, isKey } from './paypal/accounts.ts'
-import { notSent, unknown } from './paypal/answers.ts'
 import { createAuthorisations } from './paypal/authorisations.ts'
 import { createClient, type PaypalClient } from './paypal/client.ts'
 import { createEvents } from './paypal/events.ts'
@@ -19,6 +18,7 @@ import { cancelPayout, lookUpPayout, payOut } from './paypal/payouts.ts'
 import { lookUpRefund, refundCapture } from './paypal/refunds.ts'
 import { createStatement, LAG_SECONDS } from './paypal/search.ts'
 import { createVault, type PaypalVault } from './paypal/vault.ts'
+import { notSent, safely, standInAt, unconfigured, unknown } from './words.ts'
 
 export interface PaypalRailOptions {
   readonly mode: 'sandbox' | 'live'
@@ -109,7 +109,7 @@ export function createPaypalRail(options: PaypalRailOptions): Rail {
     refund: (asked) => safely(() => refundCapture(client, asked)),
     lookupRefund: (asked) => safely(() => lookUpRefund(client, asked)),
 
-    ...(instrument === undefined ? {} : { authorisations: createAuthorisations(orders, safely) }),
+    ...(instrument === undefined ? {} : { authorisations: createAuthorisations(orders) }),
     events: createEvents({ client, clock, base, webhookId }),
     statement: createStatement(client),
 
@@ -133,26 +133,10 @@ function connect(options: PaypalRailOptions): { base: URL; client: PaypalClient 
   }
 }
 
-/** What is thrown here, by a clock that cannot be trusted or a mistake of ours, hides how far it came. */
-async function safely<T>(
-  act: () => Promise<T>,
-): Promise<T | Extract<RailOutcome, { kind: 'unknown' }>> {
-  try {
-    return await act()
-  } catch (error) {
-    return unknown(error instanceof Fault ? error.code : 'internal')
-  }
-}
-
 function baseOf({ mode, url }: PaypalRailOptions): URL {
-  if (url === undefined) return new URL(HOSTS[mode])
-  const parsed = URL.parse(url)
-  const isLoopback =
-    parsed !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(parsed.hostname)
-  if (!isLoopback || parsed.protocol !== 'http:' || parsed.origin !== url) {
-    throw unconfigured('expected http://127.0.0.1:PORT of a stand-in, or no url for paypal itself')
-  }
-  return parsed
+  const base = url === undefined ? new URL(HOSTS[mode]) : standInAt(url)
+  if (base !== undefined) return base
+  throw unconfigured('expected http://127.0.0.1:PORT of a stand-in, or no url for paypal itself')
 }
 
 /** PayPal's ids do not say whether they move real money, so the host decides and only PayPal can tell them apart. */
@@ -174,9 +158,6 @@ function expectCredentials(options: PaypalRailOptions): void {
     throw unconfigured('expected the id of a payment token in paypal’s vault')
   }
 }
-
-const unconfigured = (message: string) =>
-  new Fault('rail_unconfigured', message, { retryable: false })
 
 /** What the account is used for, and the scope without which it cannot. */
 const NEEDED = [

@@ -10,7 +10,7 @@ import { LIMITS } from '../core/limits.ts'
 import type { Rail, RailKnown, RailLookup, RailOrder, RailOutcome } from '../core/rail.ts'
 import type { Clock } from '../core/time.ts'
 import { exchange, type Transport } from './exchange.ts'
-import { type Ask, type Client, createClient, unconfigured } from './razorpay/client.ts'
+import { type Ask, type Client, createClient } from './razorpay/client.ts'
 import { inexpressible, kindOf } from './razorpay/currencies.ts'
 import { hear } from './razorpay/events.ts'
 import { fetchObject } from './razorpay/objects.ts'
@@ -19,7 +19,8 @@ import { cancelPayout, type Desk, lookUpPayout, payOut } from './razorpay/payout
 import { lookUpRefund, refund } from './razorpay/refunds.ts'
 import { cancelRequest, completeRequest, lookUpRequest, request } from './razorpay/requests.ts'
 import { statement } from './razorpay/statement.ts'
-import { collectionOf, KEY, saidIn, unknown } from './razorpay/wire.ts'
+import { collectionOf, KEY, saidIn } from './razorpay/wire.ts'
+import { notSent, safely, unconfigured, unknown } from './words.ts'
 
 export interface RazorpayRailOptions {
   readonly mode: 'test' | 'live'
@@ -59,10 +60,10 @@ export function createRazorpayRail(options: RazorpayRailOptions): Rail {
     },
     expressible: inexpressible,
 
-    pay: (order) => guarded(() => pay(desk(), order)),
-    lookup: (key, known) => guarded<RailLookup>(() => lookup(desk(), key, known)),
+    pay: (order) => safely(() => pay(desk(), order)),
+    lookup: (key, known) => safely<RailLookup>(() => lookup(desk(), key, known)),
     complete: (known) =>
-      guarded(async () => {
+      safely(async () => {
         const kind = kindOf(known.order.account)
         if (kind === undefined || !KEY.test(known.order.key)) return unknown('key_not_expressible')
         if (kind !== 'payout') return completeRequest(desk(), kind, known)
@@ -70,16 +71,16 @@ export function createRazorpayRail(options: RazorpayRailOptions): Rail {
         return found.kind === 'absent' ? unknown('absent_at_rail') : found
       }),
     cancel: (known) =>
-      guarded(async () => {
+      safely(async () => {
         const kind = kindOf(known.order.account)
         if (kind === undefined || !KEY.test(known.order.key)) return unknown('key_not_expressible')
         return kind === 'payout' ? cancelPayout(desk(), known) : cancelRequest(desk(), kind, known)
       }),
-    refund: (order) => guarded(() => refund(client.begin(), order)),
-    lookupRefund: (order) => guarded(() => lookUpRefund(client.begin(), order)),
+    refund: (order) => safely(() => refund(client.begin(), order)),
+    lookupRefund: (order) => safely(() => lookUpRefund(client.begin(), order)),
     events: {
       hear: async (message) => hear(webhookSecrets, message),
-      fetch: (ref) => guarded(() => fetchObject(client.begin(), ref)),
+      fetch: (ref) => safely(() => fetchObject(client.begin(), ref)),
     },
     statement: (of) => statement({ client, clock, accountNumber }, of),
     ready: () => assertReady(client.begin(), accountNumber),
@@ -117,7 +118,7 @@ function assertSecrets(secrets: readonly string[]): void {
 async function pay(desk: Desk, order: RailOrder): Promise<RailOutcome> {
   const kind = kindOf(order.account)
   if (kind === undefined || inexpressible(order) !== undefined || !KEY.test(order.key)) {
-    return { kind: 'notSent', reason: 'order_not_expressible' }
+    return notSent('order_not_expressible')
   }
   return kind === 'payout' ? payOut(desk, order) : request(desk, kind, order)
 }
@@ -136,15 +137,6 @@ async function lookup(desk: Desk, key: string, known?: RailKnown): Promise<RailL
   if (payout.kind !== 'absent') return payout
   const order = await lookUpRequest(desk, 'order', key, undefined)
   return order.kind === 'absent' ? lookUpRequest(desk, 'link', key, undefined) : order
-}
-
-/** A fault of our own hides whether money moved, so it is told as that. */
-async function guarded<T>(act: () => Promise<T>): Promise<T | ReturnType<typeof unknown>> {
-  try {
-    return await act()
-  } catch {
-    return unknown('adapter_failed')
-  }
 }
 
 const anyList = collectionOf(z.unknown())

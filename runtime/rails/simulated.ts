@@ -39,6 +39,7 @@ import {
   refundSchema,
   statementSchema,
 } from './simulated/wire.ts'
+import { declined, notSent, type Of, standInAt, unconfigured, unknown } from './words.ts'
 
 export interface SimulatedRailOptions {
   /** `http://127.0.0.1:PORT`; any other host than loopback is a Fault. */
@@ -52,7 +53,8 @@ export interface SimulatedRailOptions {
 
 /** The `Rail` over a simulated rail's server. Throws Fault `rail_unconfigured` for a bad URL or key. */
 export function createSimulatedRail(options: SimulatedRailOptions): Rail {
-  const base = loopbackUrl(options.url)
+  const base = standInAt(options.url)
+  if (base === undefined) throw unconfigured('expected the simulated rail at http://127.0.0.1:PORT')
   if (!/^[\x21-\x7e]{20,200}$/.test(options.apiKey)) {
     throw unconfigured('expected the simulated rail’s key: 20 to 200 printable characters')
   }
@@ -83,7 +85,7 @@ export function createSimulatedRail(options: SimulatedRailOptions): Rail {
 
     async pay(order) {
       const body = bodyOf(order)
-      if (body === undefined) return { kind: 'notSent', reason: 'order_not_expressible' }
+      if (body === undefined) return notSent('order_not_expressible')
       return judgePay(order, await call('POST', 'payouts', body))
     },
 
@@ -96,7 +98,7 @@ export function createSimulatedRail(options: SimulatedRailOptions): Rail {
       const { key, amount, currency, paymentKey } = order
       const body = refundBodySchema.safeParse({ key, amount, currency })
       if (!body.success || !payoutKeySchema.safeParse(paymentKey).success) {
-        return { kind: 'notSent', reason: 'order_not_expressible' }
+        return notSent('order_not_expressible')
       }
       const text = canonicalJson(body.data)
       return judgeRefund(order, await call('POST', `payouts/${paymentKey}/refunds`, text))
@@ -150,18 +152,6 @@ async function statementBy(
   return { objects, completeUntilSeconds, ...(next === undefined ? {} : { next }) }
 }
 
-function loopbackUrl(text: string): URL {
-  const url = URL.parse(text)
-  const isLoopback = url !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
-  if (!isLoopback || url.protocol !== 'http:' || url.username !== '' || url.pathname !== '/') {
-    throw unconfigured('expected the simulated rail at http://127.0.0.1:PORT')
-  }
-  return new URL(url.origin)
-}
-
-const unconfigured = (message: string) =>
-  new Fault('rail_unconfigured', message, { retryable: false })
-
 /** Undefined for what the rail's own schema cannot carry: then nothing is sent. */
 function bodyOf({ key, account, amount, currency, note }: RailOrder): string | undefined {
   const text = note.toWellFormed().slice(0, NOTE_CHARS).toWellFormed()
@@ -169,11 +159,12 @@ function bodyOf({ key, account, amount, currency, note }: RailOrder): string | u
   return body.success && account.isWellFormed() ? canonicalJson(body.data) : undefined
 }
 
-type NoWord = Extract<RailOutcome, { kind: 'notSent' | 'unknown' }>
-
 /** What the rail says of an order that was sent, whole and well formed, or why it says nothing. */
-function saidIn<T extends Payout | Refund>(schema: z.ZodType<T>, got: Exchange): T | NoWord {
-  if (got.kind === 'notSent') return { kind: 'notSent', reason: got.reason }
+function saidIn<T extends Payout | Refund>(
+  schema: z.ZodType<T>,
+  got: Exchange,
+): T | Of<'notSent' | 'unknown'> {
+  if (got.kind === 'notSent') return notSent(got.reason)
   if (got.kind === 'lost') return unknown(got.reason)
   if (got.status !== 200 && got.status !== 201) return unknown(`status_${got.status}`)
   return read(schema, got.body) ?? unknown('answer_malformed')
@@ -197,7 +188,7 @@ function judgeRefund(order: RailRefund, got: Exchange): RailRefundOutcome {
     return unknown('answer_differs')
   }
   if (refund.state === 'declined') {
-    return { kind: 'declined', reason: refund.reason ?? 'declined' }
+    return declined(refund.reason ?? 'declined')
   }
   if (refund.amount !== order.amount || refund.currency !== order.currency) {
     return unknown('amount_differs')
@@ -216,7 +207,7 @@ function judgeLookup(key: string, got: Exchange): RailLookup {
 }
 
 function outcomeOf({ state, reason, reference, amount, currency }: Payout): RailOutcome {
-  if (state === 'declined') return { kind: 'declined', reason: reason ?? 'declined' }
+  if (state === 'declined') return declined(reason ?? 'declined')
   const settled = { kind: 'settled', reference, amount, currency } as const
   return state === 'returned' ? { ...settled, returned: true } : settled
 }
@@ -237,11 +228,6 @@ function withRefunds({ refunds = [], ...payout }: FoundPayout): RailOutcome {
   if (returned && rest > 0) back.push({ id: RETURNED, kind: 'reversed', amount: minor(rest) })
   return { ...settled, back }
 }
-
-const unknown = (reason: string): Extract<RailOutcome, { kind: 'unknown' }> => ({
-  kind: 'unknown',
-  reason,
-})
 
 function read<T>(schema: z.ZodType<T>, body: Buffer): T | undefined {
   try {

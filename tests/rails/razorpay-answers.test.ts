@@ -52,7 +52,7 @@ describe('a payout is not settled, pending or declined', () => {
     ['of another currency', { currency: 'USD' }, 'amount_differs'],
     ['of a fraction', { amount: 125_000.5 }, 'answer_malformed'],
     ['of a text', { amount: '125000' }, 'answer_malformed'],
-    ['in a state that nobody knows', { status: 'teleported' }, 'status_unrecognised'],
+    ['in a state that nobody knows', { status: 'teleported' }, 'status_unexpected'],
     ['without a state', { status: null }, 'answer_malformed'],
     ['by an id of another kind', { id: 'pout_1/cancel' }, 'answer_malformed'],
     ['by another entity', { entity: 'payout_link' }, 'answer_malformed'],
@@ -165,7 +165,7 @@ describe('an order or link', () => {
       set(/^GET \/v1\/(orders|payment_links)\/\w+$/, { status: 'paid' })
       expect(await rail.lookup(order.key, known)).toMatchObject({
         kind: 'unknown',
-        reason: 'status_unrecognised',
+        reason: 'status_unexpected',
       })
     }
   })
@@ -291,14 +291,14 @@ describe('a refund', () => {
   }
 
   it.each([
-    ['was not captured', { captured: false }, 'payment_not_captured'],
+    ['was not captured', { captured: false }, 'payment_not_settled'],
     ['is another', { id: `pay_${'A'.repeat(14)}` }, 'answer_differs'],
     [
       'has a note of another key',
       { notes: { headgate: `hg-${'x'.repeat(27)}` } },
-      'payment_of_another_key',
+      'payment_differs',
     ],
-    ['carries no key of ours', { notes: [], order_id: null }, 'payment_of_another_key'],
+    ['carries no key of ours', { notes: [], order_id: null }, 'payment_differs'],
   ])('is not sent where the payment %s', async (_what, change, reason) => {
     const asked = await back()
     set(/^GET \/v1\/payments\/\w+$/, change)

@@ -80,12 +80,12 @@ describe.each(['order', 'link'] as const)('a refund of an %s', (account) => {
   })
 
   it.each([
-    ['more than was paid', { amount: minor(125_001) }, 'more_than_remains'],
+    ['more than was paid', { amount: minor(125_001) }, 'amount_exceeds_remaining'],
     ['another currency', { currency: 'USD' }, 'currency_differs'],
-    ['another payment’s key', { paymentKey: refundKeyOf('rfd_x') }, 'payment_of_another_key'],
+    ['another payment’s key', { paymentKey: refundKeyOf('rfd_x') }, 'payment_differs'],
     ['less than a rupee', { amount: minor(99) }, 'order_not_expressible'],
     ['a payment that is not there', { paymentReference: 'pay_00000000000000' }, 'lookup_refused'],
-    ['a payout', { paymentAccount: `fa_${'A'.repeat(14)}` }, 'payout_cannot_be_refunded'],
+    ['a payout', { paymentAccount: `fa_${'A'.repeat(14)}` }, 'payout_not_refundable'],
     ['an id that is another path', { paymentReference: 'pay_1/capture#' }, 'order_not_expressible'],
   ] as const)('is not sent for %s', async (_what, change, reason) => {
     const { back } = await paid(account)
@@ -97,7 +97,7 @@ describe.each(['order', 'link'] as const)('a refund of an %s', (account) => {
     const { back } = await paid(account)
     await rail.refund?.(back(100_000))
     const outcome = await rail.refund?.(back(25_001))
-    expect(outcome).toEqual({ kind: 'notSent', reason: 'more_than_remains' })
+    expect(outcome).toEqual({ kind: 'notSent', reason: 'amount_exceeds_remaining' })
   })
 
   it('after a lost answer is unknown, found by its key, and made once', async () => {

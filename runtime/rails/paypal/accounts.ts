@@ -34,8 +34,5 @@ export function inexpressible({
 /** What may stand in an address, in a request id with a suffix, and in every field of PayPal's that carries it. */
 export const isKey = (text: string): boolean => /^[A-Za-z0-9_-]{4,60}$/.test(text)
 
-/** Of the shape that Headgate gives its keys. */
-export const isOurKey = (text: string): boolean => /^hg-[A-Za-z0-9_-]{27}$/.test(text)
-
 /** An id of PayPal's, safe to stand in a path. */
 export const isId = (text: string): boolean => /^[A-Za-z0-9-]{1,36}$/.test(text)

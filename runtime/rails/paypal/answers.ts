@@ -1,24 +1,10 @@
 /** What an answer of PayPal's means: a refusal only in PayPal's own known words, and everything else is no word. */
 import { z } from 'zod'
 import type { Json } from '../../core/json.ts'
-import type { RailOutcome, RailStatus } from '../../core/rail.ts'
+import { declined, notSent, type Of, unknown } from '../words.ts'
 import type { Said } from './client.ts'
 
-type Of<K extends RailOutcome['kind']> = Extract<RailOutcome, { kind: K }>
 export type Refused = Of<'declined' | 'notSent' | 'unknown'>
-
-export const unknown = (
-  reason: string,
-  more: { reference?: string; status?: RailStatus } = {},
-): Of<'unknown'> => ({ kind: 'unknown', reason, ...more })
-
-export const declined = (reason: string, status?: RailStatus): Of<'declined'> => ({
-  kind: 'declined',
-  reason,
-  ...(status === undefined ? {} : { status }),
-})
-
-export const notSent = (reason: string): Of<'notSent'> => ({ kind: 'notSent', reason })
 
 /** Texts of answers, which are longer than anything that is used of them. */
 export const textSchema = z.string().max(4_000)

@@ -11,17 +11,9 @@ import type {
 } from '../../core/rail.ts'
 import { railStatusOf } from '../../core/rail.ts'
 import { nowSeconds } from '../../core/time.ts'
+import { declined, notSent, safely, unknown } from '../words.ts'
 import { accountOf, inexpressible, isId, isKey } from './accounts.ts'
-import {
-  declined,
-  errorIn,
-  isNotFound,
-  noAnswer,
-  notSent,
-  read,
-  refusedBy,
-  unknown,
-} from './answers.ts'
+import { errorIn, isNotFound, noAnswer, read, refusedBy } from './answers.ts'
 import {
   type Authorization,
   authorizationSchema,
@@ -49,9 +41,7 @@ import {
 /** PayPal's: valid for 29 days, but honoured for the first three. */
 const HONOURED_SECONDS = 3 * 24 * 3600
 
-type Safely = <T>(act: () => Promise<T>) => Promise<T | Extract<RailOutcome, { kind: 'unknown' }>>
-
-export const createAuthorisations = (deps: OrderDeps, safely: Safely): RailAuthorisations => ({
+export const createAuthorisations = (deps: OrderDeps): RailAuthorisations => ({
   takes: ({ account, currency }) =>
     deps.instrument !== undefined && accountOf(account)?.kind === 'merchant' && carries(currency),
   place: (authorisation) => safely(() => place(deps, authorisation)),

@@ -10,8 +10,9 @@ import {
   type RailReversal,
   railStatusOf,
 } from '../../core/rail.ts'
+import { declined, unknown } from '../words.ts'
 import { isId } from './accounts.ts'
-import { declined, textSchema, unknown } from './answers.ts'
+import { textSchema } from './answers.ts'
 import { isOurs, sumOf } from './money.ts'
 import { timeSchema } from './search.ts'
 

@@ -12,8 +12,9 @@ import {
   railStatusOf,
 } from '../../core/rail.ts'
 import { type Clock, nowSeconds } from '../../core/time.ts'
-import { isId, isOurKey } from './accounts.ts'
-import { isNotFound, read, textSchema, unknown } from './answers.ts'
+import { messageNameIn, ourKeyIn, safely, unknown } from '../words.ts'
+import { isId } from './accounts.ts'
+import { isNotFound, noAnswer, read, textSchema } from './answers.ts'
 import {
   authorizationSchema,
   captureSchema,
@@ -52,13 +53,7 @@ export const createEvents = (deps: EventDeps): RailEvents => ({
       return { kind: 'unverified', reason: 'internal' }
     }
   },
-  fetch: async (ref) => {
-    try {
-      return await fetchObject(deps, ref)
-    } catch {
-      return unknown('internal')
-    }
-  },
+  fetch: (ref) => safely(() => fetchObject(deps, ref)),
 })
 
 const headersSchema = z.object({
@@ -111,12 +106,10 @@ async function hear(deps: EventDeps, { headers, body }: RailMessage): Promise<Ra
   if (verdict === 'FAILURE') return { kind: 'refused' }
   if (verdict !== 'SUCCESS') return { kind: 'unverified', reason: whyNot(said) }
   const object = refIn(event)
-  const name = event.event_type.toLowerCase().replaceAll('-', '_')
-  const named = /^[a-z0-9_.]{1,60}$/.test(name) ? name : 'unrecognised'
   return {
     kind: 'event',
     id: event.id,
-    name: named,
+    name: messageNameIn(event.event_type.toLowerCase().replaceAll('-', '_')),
     ...(object ? { object: { ref: object } } : {}),
   }
 }
@@ -253,14 +246,13 @@ async function fetchObject(
 ): ReturnType<RailEvents['fetch']> {
   const [kind = '', id = '', ...more] = ref.split(':')
   const reading = isKind(kind) ? READINGS[kind] : undefined
-  if (reading === undefined || more.length > 0 || !isId(id)) return unknown('order_not_expressible')
+  if (reading === undefined || more.length > 0 || !isId(id))
+    return unknown('reference_not_expressible')
   const said = await client.call(reading.request(id), client.deadline())
   if (said.kind === 'notSent') return said
   if (isNotFound(said)) return { kind: 'absent' }
   const object = reading.objectIn(said, nowSeconds(clock))
-  if (object !== undefined) return object
-  if (said.kind === 'lost') return unknown(said.reason)
-  return unknown(said.status < 300 ? 'answer_malformed' : `status_${said.status}`)
+  return object ?? noAnswer(said)
 }
 
 const isKind = (word: string): word is Kind => KINDS.some(({ kind }) => kind === word)
@@ -303,7 +295,7 @@ function objectOf(
 ): RailObject | undefined {
   const sum = sumOf(of.amount.value, of.amount.currency_code)
   if (sum === undefined || sum.isNegative) return undefined
-  const key = [of.invoice_id, of.custom_id].find((text) => text !== undefined && isOurKey(text))
+  const key = ourKeyIn(of.invoice_id) ?? ourKeyIn(of.custom_id)
   const { id, type, direction, moved } = of
   return {
     id,

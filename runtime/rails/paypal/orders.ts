@@ -5,17 +5,9 @@
 import type { RailKnown, RailLookup, RailOrder, RailOutcome } from '../../core/rail.ts'
 import { railStatusOf } from '../../core/rail.ts'
 import { type Clock, nowSeconds } from '../../core/time.ts'
+import { declined, notSent, unknown } from '../words.ts'
 import { accountOf, isId } from './accounts.ts'
-import {
-  declined,
-  errorIn,
-  isNotFound,
-  noAnswer,
-  notSent,
-  read,
-  refusedBy,
-  unknown,
-} from './answers.ts'
+import { errorIn, isNotFound, noAnswer, read, refusedBy } from './answers.ts'
 import {
   authorizationSchema,
   captureSchema,

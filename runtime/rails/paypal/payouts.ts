@@ -13,18 +13,9 @@ import {
   railStatusOf,
 } from '../../core/rail.ts'
 import { type Clock, nowSeconds } from '../../core/time.ts'
+import { declined, notSent, unknown } from '../words.ts'
 import { accountOf, isId } from './accounts.ts'
-import {
-  declined,
-  errorIn,
-  isNotFound,
-  noAnswer,
-  notSent,
-  read,
-  refusedBy,
-  textSchema,
-  unknown,
-} from './answers.ts'
+import { errorIn, isNotFound, noAnswer, read, refusedBy, textSchema } from './answers.ts'
 import type { Deadline, PaypalClient, Said } from './client.ts'
 import { isOurs, sumOf, valueText } from './money.ts'
 import { batchRequest, cancelItemRequest, itemRequest, payoutRequest } from './requests.ts'

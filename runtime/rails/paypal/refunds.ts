@@ -3,8 +3,9 @@
  * the amount is always stated, because PayPal takes a missing one for everything that is left.
  */
 import { type RailRefund, type RailRefundOutcome, railStatusOf } from '../../core/rail.ts'
+import { declined, notSent, type Of, unknown } from '../words.ts'
 import { accountOf, isId, isKey } from './accounts.ts'
-import { declined, noAnswer, notSent, read, refusedBy, unknown } from './answers.ts'
+import { noAnswer, read, refusedBy } from './answers.ts'
 import {
   type Capture,
   captureSchema,
@@ -18,8 +19,6 @@ import {
 import type { Deadline, PaypalClient } from './client.ts'
 import { sumOf, valueText } from './money.ts'
 import { getCaptureRequest, getOrderRequest, refundRequest } from './requests.ts'
-
-type Unread = Extract<RailRefundOutcome, { kind: 'unknown' }>
 
 interface Books {
   readonly kind: 'books'
@@ -73,7 +72,7 @@ async function readBooks(
   client: PaypalClient,
   reference: string,
   deadline: Deadline,
-): Promise<Books | Unread> {
+): Promise<Books | Of<'unknown'>> {
   const got = await client.call(getCaptureRequest(reference), deadline)
   const capture = read(captureSchema, got)
   if (capture === undefined) return noAnswer(got)

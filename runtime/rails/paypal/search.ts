@@ -7,7 +7,7 @@ import { Fault } from '../../core/errors.ts'
 import type { RailObject, RailPage, RailStatement } from '../../core/rail.ts'
 import { railStatusOf } from '../../core/rail.ts'
 import { isoTime, seconds } from '../../core/time.ts'
-import { isOurKey } from './accounts.ts'
+import { ourKeyIn } from '../words.ts'
 import { read, textSchema } from './answers.ts'
 import type { Deadline, PaypalClient, Said } from './client.ts'
 import { type Sum, sumOf } from './money.ts'
@@ -163,7 +163,7 @@ function objectOf(info: Info): readonly RailObject[] {
   // A line that cannot be read is still a line: the reader must not believe the list to be whole without it.
   if (sum === undefined) throw new Fault('rail_unconfigured', 'paypal’s statement holds no amount')
   // A draw's custom field is its authorisation's key, a refund's its payment's: the invoice id is each one's own.
-  const key = [info.invoice_id, info.custom_field].find((text) => text && isOurKey(text))
+  const key = ourKeyIn(info.invoice_id) ?? ourKeyIn(info.custom_field)
   return [
     {
       id,

@@ -3,8 +3,9 @@
  * without being asked. Its id is a credential, as the client's secret is.
  */
 import { z } from 'zod'
+import { notSent } from '../words.ts'
 import { isKey } from './accounts.ts'
-import { noAnswer, notSent, type Refused, read, refusedBy, textSchema } from './answers.ts'
+import { noAnswer, type Refused, read, refusedBy, textSchema } from './answers.ts'
 import type { PaypalClient } from './client.ts'
 import { approveUrlIn } from './orders.ts'
 import { deletePaymentTokenRequest, paymentTokenRequest, setupTokenRequest } from './requests.ts'

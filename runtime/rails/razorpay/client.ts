@@ -5,8 +5,8 @@
  * request is built anew from a closed list of paths, at one pinned host, within one deadline.
  */
 import Razorpay from 'razorpay'
-import { Fault } from '../../core/errors.ts'
 import type { Exchange, Transport } from '../exchange.ts'
+import { standInAt, unconfigured } from '../words.ts'
 
 export interface ClientOptions {
   readonly mode: 'test' | 'live'
@@ -134,16 +134,10 @@ function requestOf({ method, url: path, params, data, headers }: Config, base: U
   }
 }
 
-const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
-
 function baseOf(text: string | undefined): URL {
-  if (text === undefined) return new URL('https://api.razorpay.com')
-  const url = URL.parse(text)
-  const isLoopback = url !== null && url.protocol === 'http:' && LOOPBACK.has(url.hostname)
-  if (!isLoopback || url.username !== '' || url.pathname !== '/' || url.search !== '') {
-    throw unconfigured('expected Razorpay itself, or a stand-in at http://127.0.0.1:PORT')
-  }
-  return new URL(url.origin)
+  const base = text === undefined ? new URL('https://api.razorpay.com') : standInAt(text)
+  if (base !== undefined) return base
+  throw unconfigured('expected Razorpay itself, or a stand-in at http://127.0.0.1:PORT')
 }
 
 function assertKeys({ mode, keyId, keySecret, url }: ClientOptions): void {
@@ -161,6 +155,3 @@ function assertKeys({ mode, keyId, keySecret, url }: ClientOptions): void {
     throw unconfigured('expected a Razorpay key secret: 8 to 200 printable characters')
   }
 }
-
-export const unconfigured = (message: string) =>
-  new Fault('rail_unconfigured', message, { retryable: false })

@@ -5,9 +5,11 @@
  */
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
+import { LIMITS } from '../../core/limits.ts'
 import type { RailHeard, RailMessage } from '../../core/rail.ts'
+import { messageNameIn } from '../words.ts'
 import { reversalOf } from './payouts.ts'
-import { IDS, jsonOf, MESSAGE_BYTES } from './wire.ts'
+import { IDS, jsonOf } from './wire.ts'
 
 const entityOf = (id: RegExp) =>
   z
@@ -32,7 +34,7 @@ const REFUSED: RailHeard = { kind: 'refused' }
 
 export function hear(secrets: readonly string[], message: RailMessage): RailHeard {
   const { headers, body } = message
-  if (body.byteLength === 0 || body.byteLength > MESSAGE_BYTES) return REFUSED
+  if (body.byteLength === 0 || body.byteLength > LIMITS.bodyBytes) return REFUSED
   if (!isSigned(secrets, headers['x-razorpay-signature'], body)) return REFUSED
   const envelope = envelopeSchema.safeParse(jsonOf(body))
   if (!envelope.success) return REFUSED
@@ -42,7 +44,7 @@ export function hear(secrets: readonly string[], message: RailMessage): RailHear
   return {
     kind: 'event',
     id: /^[A-Za-z0-9_-]{1,64}$/.test(id) ? id : `sha256:${hash('sha256', body, 'base64url')}`,
-    name: /^[a-z0-9_.]{1,60}$/.test(event) ? event : 'unrecognised',
+    name: messageNameIn(event),
     ...(ref === undefined ? {} : { object: { ref } }),
   }
 }

@@ -1,11 +1,11 @@
 /** One movement or promise of money as Razorpay has it now, by whichever way it was heard of. */
 import { type RailObject, railStatusOf } from '../../core/rail.ts'
+import { ourKeyIn, unknown } from '../words.ts'
 import type { Ask } from './client.ts'
 import { fetchPayment, keyOfPayment } from './payments.ts'
 import { fetchPayout, reversalOf } from './payouts.ts'
 import {
   IDS,
-  keyOfOurs,
   linkSchema,
   type NoWord,
   type Payment,
@@ -13,7 +13,6 @@ import {
   type Refund,
   refundSchema,
   saidIn,
-  unknown,
 } from './wire.ts'
 
 const keyed = (key: string | undefined) => (key === undefined ? {} : { key })
@@ -21,7 +20,7 @@ const keyed = (key: string | undefined) => (key === undefined ? {} : { key })
 export const ofPayout = (payout: Payout): RailObject => ({
   id: payout.id,
   type: 'payout',
-  ...keyed(keyOfOurs(payout.reference_id)),
+  ...keyed(ourKeyIn(payout.reference_id)),
   direction: 'out',
   amount: payout.amount,
   currency: payout.currency,
@@ -66,7 +65,7 @@ export async function refundObject(ask: Ask, refund: Refund): Promise<RailObject
   return {
     id: refund.id,
     type: 'refund',
-    ...keyed(keyOfOurs(refund.notes) ?? keyOfOurs(refund.receipt)),
+    ...keyed(ourKeyIn(refund.notes) ?? ourKeyIn(refund.receipt)),
     of: refund.payment_id,
     direction: payment.direction === 'out' ? 'in' : 'out',
     amount: refund.amount,
@@ -111,7 +110,7 @@ async function fetchLink(ask: Ask, id: string): Promise<RailObject | NoWord> {
   return {
     id,
     type: 'other',
-    ...keyed(keyOfOurs(link.reference_id)),
+    ...keyed(ourKeyIn(link.reference_id)),
     direction: 'in',
     amount: link.amount,
     currency: link.currency,

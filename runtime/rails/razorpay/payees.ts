@@ -1,6 +1,7 @@
 /** Registering whom a payout can go to: a contact and a fund account of RazorpayX, the same again for the same person. */
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
+import { unconfigured } from '../words.ts'
 import type { Client } from './client.ts'
 import { contactSchema, fundAccountSchema, type NoWord, saidIn } from './wire.ts'
 
@@ -50,7 +51,5 @@ export async function registerWith(client: Client, payee: RazorpayPayee): Promis
 
 const failed = (said: NoWord | { readonly kind: 'refused' }) =>
   said.kind === 'refused'
-    ? new Fault('rail_unconfigured', 'the rail refused these details of a payee', {
-        retryable: false,
-      })
+    ? unconfigured('the rail refused these details of a payee')
     : new Fault('rail_unconfigured', `the rail registered nobody: ${said.reason}`)

@@ -1,12 +1,11 @@
 /** Reading payments that payers made, and their refunds: whole lists or none. */
-
 import type { z } from 'zod'
 import { currencySchema } from '../../core/money.ts'
 import { type RailOutcome, type RailReversal, railStatusOf } from '../../core/rail.ts'
+import { ourKeyIn, unknown } from '../words.ts'
 import type { Ask, Sdk } from './client.ts'
 import {
   collectionOf,
-  keyOfOurs,
   type NoWord,
   orderSchema,
   type Payment,
@@ -15,7 +14,6 @@ import {
   refundSchema,
   type Said,
   saidIn,
-  unknown,
 } from './wire.ts'
 
 export const PAGE = 100
@@ -73,13 +71,13 @@ export async function keyOfPayment(
   ask: Ask,
   { notes, order_id: order }: Payment,
 ): Promise<{ readonly kind: 'key'; readonly key: string | undefined } | NoWord> {
-  const own = keyOfOurs(notes)
+  const own = ourKeyIn(notes)
   if (own !== undefined || !order) return { kind: 'key', key: own }
   const said = saidIn(orderSchema, await ask(({ api }) => api.orders.fetch(order)))
   if (said.kind === 'refused') return unknown('lookup_refused')
   if (said.kind !== 'said') return said
   if (said.value.id !== order) return unknown('answer_differs')
-  return { kind: 'key', key: keyOfOurs(said.value.receipt) }
+  return { kind: 'key', key: ourKeyIn(said.value.receipt) }
 }
 
 /** A captured payment, with what came back of it by the rail's own ids. */

@@ -12,17 +12,10 @@ import {
   railStatusOf,
 } from '../../core/rail.ts'
 import type { Clock } from '../../core/time.ts'
+import { declined, notSent, unknown } from '../words.ts'
 import type { Ask } from './client.ts'
 import { modeOf } from './currencies.ts'
-import {
-  collectionOf,
-  fundAccountSchema,
-  IDS,
-  type Payout,
-  payoutSchema,
-  saidIn,
-  unknown,
-} from './wire.ts'
+import { collectionOf, fundAccountSchema, IDS, type Payout, payoutSchema, saidIn } from './wire.ts'
 
 /** What one call works with. */
 export interface Desk {
@@ -37,7 +30,7 @@ export async function payOut(desk: Desk, order: RailOrder): Promise<RailOutcome>
   const { ask, accountNumber } = desk
   const { account, amount, currency, key } = order
   const way = await wayTo(ask, order)
-  if ('reason' in way) return { kind: 'notSent', reason: way.reason }
+  if ('reason' in way) return notSent(way.reason)
   const narration = narrationOf(order.note)
   const body = {
     account_number: accountNumber,
@@ -60,7 +53,7 @@ export async function payOut(desk: Desk, order: RailOrder): Promise<RailOutcome>
   // Refused, unless it is there all the same: the key may be another order's, or an earlier request's.
   const found = await findPayout(desk, key)
   if (found.kind === 'absent' && said.status === 400) {
-    return { kind: 'declined', reason: 'refused_by_rail' }
+    return declined('refused_by_rail')
   }
   if (found.kind === 'said') return judge(found.value, order)
   return unknown('key_in_use')
@@ -117,17 +110,17 @@ function outcomeOf(payout: Payout): RailOutcome {
     case 'rejected':
     case 'cancelled':
     case 'failed':
-      return { kind: 'declined', reason: reasonOf(payout), status }
+      return declined(reasonOf(payout), status)
     case 'reversed':
       // A bank's own number of the transfer: it had gone through, and came back.
-      if (!payout.utr) return { kind: 'declined', reason: reasonOf(payout), status }
+      if (!payout.utr) return declined(reasonOf(payout), status)
       return {
         ...settled,
         returned: true,
         back: [{ id: reversalOf(reference), kind: 'reversed', amount }],
       }
     default:
-      return unknown('status_unrecognised', { reference, status })
+      return unknown('status_unexpected', { reference, status })
   }
 }
 

@@ -4,12 +4,11 @@
  * payout cannot be asked back.
  */
 import { type RailRefund, type RailRefundOutcome, railStatusOf } from '../../core/rail.ts'
+import { declined, notSent, unknown } from '../words.ts'
 import type { Ask } from './client.ts'
 import { isAmount, kindOf } from './currencies.ts'
 import { fetchPayment, keyOfPayment, refundsOf } from './payments.ts'
-import { IDS, KEY, NOTE, type Refund, refundSchema, saidIn, unknown } from './wire.ts'
-
-const notSent = (reason: string) => ({ kind: 'notSent' as const, reason })
+import { IDS, KEY, NOTE, type Refund, refundSchema, saidIn } from './wire.ts'
 
 export async function refund(ask: Ask, order: RailRefund): Promise<RailRefundOutcome> {
   const { key, amount, paymentReference: id } = order
@@ -32,13 +31,13 @@ export async function refund(ask: Ask, order: RailRefund): Promise<RailRefundOut
   const found = await findRefund(ask, order)
   if (found.kind === 'said') return judge(found.value, order)
   if (found.kind === 'absent' && said.status === 400) {
-    return { kind: 'declined', reason: 'refused_by_rail' }
+    return declined('refused_by_rail')
   }
   return unknown('key_in_use')
 }
 
 function whyNot({ key, paymentAccount, paymentReference, amount, currency }: RailRefund) {
-  if (kindOf(paymentAccount) === 'payout') return 'payout_cannot_be_refunded'
+  if (kindOf(paymentAccount) === 'payout') return 'payout_not_refundable'
   const isSayable = KEY.test(key) && IDS.payment.test(paymentReference)
   return isSayable && isAmount(amount, currency) ? undefined : 'order_not_expressible'
 }
@@ -50,12 +49,12 @@ async function unfitness(ask: Ask, order: RailRefund): Promise<string | undefine
   if (said.kind === 'refused') return 'payment_unknown'
   if (said.kind !== 'said') return said.reason
   const payment = said.value
-  if (!payment.captured) return 'payment_not_captured'
+  if (!payment.captured) return 'payment_not_settled'
   if (payment.currency !== currency) return 'currency_differs'
-  if (amount > payment.amount - payment.amount_refunded) return 'more_than_remains'
+  if (amount > payment.amount - payment.amount_refunded) return 'amount_exceeds_remaining'
   const carried = await keyOfPayment(ask, payment)
   if (carried.kind !== 'key') return carried.reason
-  return carried.key === paymentKey ? undefined : 'payment_of_another_key'
+  return carried.key === paymentKey ? undefined : 'payment_differs'
 }
 
 type Found =
@@ -80,7 +79,7 @@ function judge(made: Refund, order: RailRefund): RailRefundOutcome {
   const { id: reference } = made
   const status = railStatusOf(made.status)
   if (made.payment_id !== order.paymentReference) return unknown('answer_differs')
-  if (made.status === 'failed') return { kind: 'declined', reason: 'failed', status }
+  if (made.status === 'failed') return declined('failed', status)
   if (made.amount !== order.amount || made.currency !== order.currency) {
     return unknown('amount_differs', { reference, status })
   }

@@ -3,7 +3,6 @@
  * or reference, and before anything is made Razorpay is asked whether it is there. An order is captured by us, exactly and
  * once; a link is captured by Razorpay. An order cannot be called back there: until somebody pays, it stays pending.
  */
-
 import {
   type RailKnown,
   type RailLookup,
@@ -13,6 +12,7 @@ import {
   railStatusOf,
 } from '../../core/rail.ts'
 import { nowSeconds, type Seconds } from '../../core/time.ts'
+import { declined, notSent, unknown } from '../words.ts'
 import type { Ask } from './client.ts'
 import { fetchPayment, paymentsOfOrder, settledBy } from './payments.ts'
 import type { Desk } from './payouts.ts'
@@ -24,7 +24,7 @@ import {
   type Request,
   type RequestKind,
 } from './request-kinds.ts'
-import { type NoWord, type Payment, paymentSchema, type Said, saidIn, unknown } from './wire.ts'
+import { type NoWord, type Payment, paymentSchema, type Said, saidIn } from './wire.ts'
 
 type Found = Said<Request> | { readonly kind: 'absent' }
 
@@ -48,9 +48,9 @@ export async function request(
   const kind = KINDS[name]
   const earlier = await find(desk, kind, order.key)
   // Nothing of the payment has been sent.
-  if (earlier.kind === 'refused') return { kind: 'notSent', reason: 'lookup_refused' }
+  if (earlier.kind === 'refused') return notSent('lookup_refused')
   if (earlier.kind === 'said') return judge(desk, earlier.value, order)
-  if (earlier.kind !== 'absent') return { kind: 'notSent', reason: earlier.reason }
+  if (earlier.kind !== 'absent') return notSent(earlier.reason)
   const said = kind.made(await desk.ask((sdk) => kind.make(sdk, order, desk.clock)))
   if (said.kind === 'said') {
     // Just made, nobody can have paid it.
@@ -60,7 +60,7 @@ export async function request(
   if (said.kind !== 'refused') return said
   const found = await find(desk, kind, order.key)
   if (found.kind === 'absent' && said.status === 400) {
-    return { kind: 'declined', reason: 'refused_by_rail' }
+    return declined('refused_by_rail')
   }
   return found.kind === 'said' ? judge(desk, found.value, order) : unknown('key_in_use')
 }
@@ -126,9 +126,9 @@ function unpaid(request: Request, payments: readonly Payment[], now: Seconds): R
     case 'expired':
       return mayYetMove(request, payments, now)
         ? pending('rail')
-        : { kind: 'declined', reason: status, status: railStatusOf(status) }
+        : declined(status, railStatusOf(status))
     default:
-      return unknown('status_unrecognised', of(request))
+      return unknown('status_unexpected', of(request))
   }
 }
 

@@ -1,8 +1,8 @@
 /** What Razorpay's answers must look like before anything in them counts: ids, whole subunits, states. */
 import { z } from 'zod'
-import { LIMITS } from '../../core/limits.ts'
 import { minorSchema, positiveMinorSchema } from '../../core/money.ts'
 import type { Exchange } from '../exchange.ts'
+import { notSent, type Of, unknown } from '../words.ts'
 
 const idOf = (prefix: string) => new RegExp(`^${prefix}_[A-Za-z0-9]{14}$`)
 
@@ -19,12 +19,6 @@ export const IDS = {
 
 /** What every idempotency header and every reference of Razorpay takes. */
 export const KEY = /^[A-Za-z0-9_-]{10,36}$/
-
-/** The shape of the gateway's own keys. */
-const OURS = /^hg-[A-Za-z0-9_-]{27}$/
-
-export const keyOfOurs = (text: unknown): string | undefined =>
-  typeof text === 'string' && OURS.test(text) ? text : undefined
 
 /** The note under which our key travels where no field of Razorpay's shows it again. */
 export const NOTE = 'headgate'
@@ -135,10 +129,7 @@ export const linksSchema = z
   .looseObject({ payment_links: z.array(linkSchema) })
   .transform(({ payment_links: items }) => items)
 
-export interface NoWord {
-  readonly kind: 'notSent' | 'unknown'
-  readonly reason: string
-}
+export type NoWord = Of<'notSent' | 'unknown'>
 
 export type Said<T> =
   | { readonly kind: 'said'; readonly value: T }
@@ -148,7 +139,7 @@ export type Said<T> =
 
 /** Only a whole and well-formed answer is a word; of a refusal, only that it is one. */
 export function saidIn<T>(schema: z.ZodType<T>, got: Exchange): Said<T> {
-  if (got.kind === 'notSent') return { kind: 'notSent', reason: wordOf(got.reason) }
+  if (got.kind === 'notSent') return notSent(wordOf(got.reason))
   if (got.kind === 'lost') return unknown(wordOf(got.reason))
   if (got.status === 200) {
     const value = schema.safeParse(jsonOf(got.body))
@@ -169,11 +160,6 @@ const refusalSchema = z.looseObject({
 
 const wordOf = (reason: string): string => reason.toLowerCase().replace(/[^a-z0-9]+/g, '_')
 
-export const unknown = (
-  reason: string,
-  more: { readonly reference?: string; readonly status?: string } = {},
-) => ({ kind: 'unknown' as const, reason, ...more })
-
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Not `parseJson`: in fields that nobody reads here Razorpay may write fractions, and money is checked by its schema. */
@@ -184,6 +170,3 @@ export function jsonOf(body: Uint8Array): unknown {
     return undefined
   }
 }
-
-/** The most that a webhook's body may have. */
-export const MESSAGE_BYTES = LIMITS.bodyBytes
