@@ -9,8 +9,7 @@ import { parseArgs } from 'node:util'
 import { startRail } from '../../runtime/cli/world-rails.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
 import { nowSeconds } from '../../runtime/core/time.ts'
-import { createPaypalRail } from '../../runtime/rails/paypal.ts'
-import { createRazorpayRail } from '../../runtime/rails/razorpay.ts'
+import { openRail } from '../../runtime/rails/open.ts'
 import { type SmokeAccounts, type SmokeStep, smoke } from './smoke.ts'
 
 const USAGE = `usage: npm run smoke:rails [-- --stand-in] [--json]
@@ -59,27 +58,11 @@ const CURRENCY = { razorpay: 'INR', paypal: 'USD' } as const
 const clock = systemClock()
 
 function railOf(name: Target['name'], given: Variables, url: string | undefined) {
-  const of = (variable: string) => given[variable] ?? ''
-  const at = { clock, ...(url === undefined ? {} : { url }) }
-  if (name === 'razorpay') {
-    return createRazorpayRail({
-      mode: 'test',
-      keyId: of('RAZORPAY_KEY_ID'),
-      keySecret: of('RAZORPAY_KEY_SECRET'),
-      accountNumber: of('SMOKE_RAZORPAY_ACCOUNT_NUMBER'),
-      webhookSecrets: [of('RAZORPAY_WEBHOOK_SECRET')],
-      ...at,
-    })
-  }
-  const { PAYPAL_WEBHOOK_ID: webhookId, PAYPAL_INSTRUMENT: instrument } = given
-  return createPaypalRail({
-    mode: 'sandbox',
-    clientId: of('PAYPAL_CLIENT_ID'),
-    clientSecret: of('PAYPAL_CLIENT_SECRET'),
-    ...(webhookId === undefined ? {} : { webhookId }),
-    ...(instrument === undefined ? {} : { instrument }),
-    ...at,
-  })
+  const accountNumber = given.SMOKE_RAZORPAY_ACCOUNT_NUMBER ?? ''
+  const parts = { clock, credential: (variable: string) => given[variable] }
+  return name === 'razorpay'
+    ? openRail({ name, mode: 'test', accountNumber, url }, parts)
+    : openRail({ name, mode: 'sandbox', url }, parts)
 }
 
 const accountsOf = (name: Target['name'], given: Variables): SmokeAccounts => {

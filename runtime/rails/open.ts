@@ -28,10 +28,15 @@ export interface RailParts {
   readonly clock: Clock
   /** `exchange` if absent. */
   readonly transport?: Transport | undefined
+  /** For one call with everything that it asks; `LIMITS.railMs` if absent. */
+  readonly timeoutMs?: number | undefined
 }
 
 /** Throws Fault: `config_invalid` for a credential that is missing, `rail_unconfigured` for one that cannot be. */
-export function openRail(rail: RailSettings, { credential, clock, transport }: RailParts): Rail {
+export function openRail(
+  rail: RailSettings,
+  { credential, clock, transport, timeoutMs }: RailParts,
+): Rail {
   const need = (name: string): string => {
     const value = credential(name)
     if (value !== undefined) return value
@@ -42,6 +47,7 @@ export function openRail(rail: RailSettings, { credential, clock, transport }: R
     clock,
     ...(rail.url === undefined ? {} : { url: rail.url }),
     ...(transport === undefined ? {} : { transport }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
   }
   switch (rail.name) {
     case 'simulated':

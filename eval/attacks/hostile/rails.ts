@@ -6,8 +6,7 @@ import type { ConfigFile } from '../../../runtime/config.ts'
 import type { Rail } from '../../../runtime/core/rail.ts'
 import type { Clock } from '../../../runtime/core/time.ts'
 import type { Transport } from '../../../runtime/rails/exchange.ts'
-import { createPaypalRail } from '../../../runtime/rails/paypal.ts'
-import { createRazorpayRail } from '../../../runtime/rails/razorpay.ts'
+import { openRail, type RailSettings } from '../../../runtime/rails/open.ts'
 import { startPaypalStandIn } from '../../../tests/support/paypal-stand-in.ts'
 import { startRazorpayStandIn } from '../../../tests/support/razorpay-stand-in.ts'
 import type { Fault, HostileRailName } from './plan.ts'
@@ -48,80 +47,57 @@ const TIMEOUT_MS = 1_000
 const secretsOf = (env: Readonly<Record<string, string>>): string[] =>
   Object.entries(env).flatMap(([name, value]) => (/SECRET/.test(name) ? [value] : []))
 
-const variable = (env: Readonly<Record<string, string>>, name: string): string => {
-  const value = env[name]
-  if (value === undefined) throw new Error(`expected the stand-in to say ${name}`)
-  return value
-}
+type StandIn =
+  | Awaited<ReturnType<typeof startRazorpayStandIn>>
+  | Awaited<ReturnType<typeof startPaypalStandIn>>
+
+/** What is the same for both: the adapter as a gateway opens it, and the stand-in's own desk. */
+const over = (standIn: StandIn, config: Exclude<RailSettings, { name: 'simulated' }>) => ({
+  config,
+  operation: 'payout.create',
+  secrets: secretsOf(standIn.env),
+  adapter: ({ clock, transport }: Parameters<HostileRail['adapter']>[0]): Rail =>
+    openRail(config, {
+      credential: (name) => standIn.env[name],
+      clock,
+      transport,
+      timeoutMs: TIMEOUT_MS,
+    }),
+  script: (on: string, fault: Exclude<Fault, 'none'>) => standIn.script({ on, fault }),
+  advance: (seconds: number) => standIn.advance(seconds),
+  payments: () => standIn.book().payments,
+  messages: () => standIn.messages(),
+  comeBack: (key: string) => standIn.comeBack(key),
+  close: () => standIn.close(),
+})
 
 async function razorpay(): Promise<HostileRail> {
   const standIn = await startRazorpayStandIn()
-  const { env, url, accountNumber } = standIn
+  const { url, accountNumber } = standIn
   return {
+    ...over(standIn, { name: 'razorpay', mode: 'test', accountNumber, url }),
     name: 'razorpay',
     currency: 'INR',
-    config: { name: 'razorpay', mode: 'test', accountNumber, url },
     // Every other account is of another kind, with other limits.
     accounts: standIn.accounts.filter((_account, i) => i % 2 === 0),
-    operation: 'payout.create',
     keyOf: ({ method, url: { pathname }, headers }) =>
       method === 'POST' && pathname === '/v1/payouts' ? headers['X-Payout-Idempotency'] : undefined,
-    secrets: secretsOf(env),
-    adapter: ({ clock, transport }) =>
-      createRazorpayRail({
-        mode: 'test',
-        keyId: variable(env, 'RAZORPAY_KEY_ID'),
-        keySecret: variable(env, 'RAZORPAY_KEY_SECRET'),
-        webhookSecrets: [variable(env, 'RAZORPAY_WEBHOOK_SECRET')],
-        accountNumber,
-        url,
-        clock,
-        transport,
-        timeoutMs: TIMEOUT_MS,
-      }),
-    script: (on, fault) => standIn.script({ on, fault }),
-    advance: (seconds) => standIn.advance(seconds),
     total: () => standIn.book().totals.INR ?? 0,
-    payments: () => standIn.book().payments,
-    messages: () => standIn.messages(),
-    comeBack: (key) => standIn.comeBack(key),
-    close: () => standIn.close(),
   }
 }
 
 async function paypal(): Promise<HostileRail> {
   const standIn = await startPaypalStandIn()
-  const { env, url } = standIn
-  const webhookId = env.PAYPAL_WEBHOOK_ID
   return {
+    ...over(standIn, { name: 'paypal', mode: 'sandbox', url: standIn.url }),
     name: 'paypal',
     currency: 'USD',
-    config: { name: 'paypal', mode: 'sandbox', url },
     accounts: standIn.accounts.filter((account) => account.includes('@')),
-    operation: 'payout.create',
     keyOf: ({ method, url: { pathname }, body = '' }) =>
       method === 'POST' && pathname === '/v1/payments/payouts'
         ? /"sender_batch_id":"([^"]+)"/.exec(body)?.[1]
         : undefined,
-    secrets: secretsOf(env),
-    adapter: ({ clock, transport }) =>
-      createPaypalRail({
-        mode: 'sandbox',
-        clientId: variable(env, 'PAYPAL_CLIENT_ID'),
-        clientSecret: variable(env, 'PAYPAL_CLIENT_SECRET'),
-        ...(webhookId === undefined ? {} : { webhookId }),
-        url,
-        clock,
-        transport,
-        timeoutMs: TIMEOUT_MS,
-      }),
-    script: (on, fault) => standIn.script({ on, fault }),
-    advance: (seconds) => standIn.advance(seconds),
     total: () => standIn.book().totals.USD ?? 0,
-    payments: () => standIn.book().payments,
-    messages: () => standIn.messages(),
-    comeBack: (key) => standIn.comeBack(key),
-    close: () => standIn.close(),
   }
 }
 
