@@ -101,7 +101,7 @@ async function payAndReturn(rail: Rail, far: FarSide, account: string): Promise<
 }
 
 async function refundSome(rail: Rail, far: FarSide, { order, reference }: RailKnown) {
-  if (rail.refund === undefined || reference === undefined) return
+  if (rail.refunds === undefined || reference === undefined) return
   const refund = {
     payment: order.payment,
     key: refundKeyOf(`rfd_${freshId()}`),
@@ -111,8 +111,8 @@ async function refundSome(rail: Rail, far: FarSide, { order, reference }: RailKn
     amount: minor(1_050),
     currency: far.currency,
   }
-  await rail.refund(refund)
-  await rail.lookupRefund?.(refund)
+  await rail.refunds.make(refund)
+  await rail.refunds.lookup(refund)
 }
 
 /** An answer is lost, and the payment is found by what is left of it. */

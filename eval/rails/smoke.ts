@@ -158,11 +158,11 @@ async function refund(round: Round, paid: RailOrder, paymentReference: string): 
   const key = refundKeyOf(refundIdOf(payment, 'smoke'))
   const asked = { payment, key, paymentKey, paymentAccount, paymentReference, currency }
   const order = { ...asked, amount: minor(BACK) }
-  const said = await rail.refund?.(order)
-  if (said === undefined) return add(round, 'refund', 'left', 'the rail makes no refunds')
+  const { refunds } = rail
+  if (refunds === undefined) return add(round, 'refund', 'left', 'the rail makes no refunds')
+  const said = await refunds.make(order)
   add(round, 'refund', said.kind === 'refunded' ? 'done' : 'failed', worded(said))
-  const found = await rail.lookupRefund?.(order)
-  if (found === undefined) return
+  const found = await refunds.lookup(order)
   add(round, 'look-up of the refund', found.kind === said.kind ? 'done' : 'failed', worded(found))
 }
 

@@ -206,10 +206,15 @@ export const PLANTED: { readonly [name: string]: Planted } = {
   'a refund that the rail is silent about has failed': {
     rail: (rail) => ({
       ...rail,
-      refund: async (order) => {
-        const outcome = await rail.refund?.(order)
-        return outcome?.kind === 'refunded' ? outcome : { kind: 'declined', reason: 'silent' }
-      },
+      ...(rail.refunds && {
+        refunds: {
+          ...rail.refunds,
+          make: async (order) => {
+            const outcome = await rail.refunds?.make(order)
+            return outcome?.kind === 'refunded' ? outcome : { kind: 'declined', reason: 'silent' }
+          },
+        },
+      }),
     }),
   },
   'refunds on their way are not counted': lying(['refund'], (draft) => ({

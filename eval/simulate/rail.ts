@@ -10,6 +10,7 @@ import type {
   RailLookup,
   RailOrder,
   RailOutcome,
+  RailOutcomeOf,
   RailRefund,
   RailRefundOutcome,
   RailReversal,
@@ -106,9 +107,11 @@ export class RailBook implements RailWord {
       cancel: (known) => this.#cancel(process, known),
       authorisations: this.holds.port(process),
       lookup: (key) => this.#world.io(process, 'rail.lookup', () => this.#lookup(key)),
-      refund: (order) => this.#refund(process, order),
-      lookupRefund: ({ key }) =>
-        this.#world.io(process, 'rail.lookupRefund', () => this.#lookupRefund(key)),
+      refunds: {
+        make: (order) => this.#refund(process, order),
+        lookup: ({ key }) =>
+          this.#world.io(process, 'rail.lookupRefund', () => this.#lookupRefund(key)),
+      },
       ready: async () => undefined,
     }
   }
@@ -372,7 +375,7 @@ export class RailBook implements RailWord {
 }
 
 /** What everybody understands of a call of which the rail has said nothing. */
-type Undelivered = Extract<RailOutcome, { kind: 'unknown' | 'notSent' }>
+type Undelivered = RailOutcomeOf<'unknown' | 'notSent'>
 
 function settled({ key, amount, currency }: RailOrder, fate: Fate) {
   const sum = fate === 'more' ? amount + 7 : fate === 'less' ? Math.max(1, amount - 3) : amount

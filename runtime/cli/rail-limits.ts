@@ -13,7 +13,7 @@ export function limitsOf(
 ): readonly string[] {
   const isPaypal = configured.name === 'paypal'
   const limits: string[] = [...currencyLimits(payees, rail)]
-  if (rail.refund === undefined) limits.push('it makes no refunds')
+  if (rail.refunds === undefined) limits.push('it makes no refunds')
   if (rail.authorisations === undefined) {
     limits.push(
       isPaypal

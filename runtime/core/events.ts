@@ -26,9 +26,15 @@ import {
   runIdSchema,
   sha256,
 } from './ids.ts'
-import { anyCurrencySchema, DIRECTIONS, OBJECT_TYPES } from './inbox.ts'
 import { canonicalJson, parseJson } from './json.ts'
-import { currencySchema, type Minor, minorSchema, positiveMinorSchema } from './money.ts'
+import {
+  anyCurrencySchema,
+  currencySchema,
+  type Minor,
+  minorSchema,
+  positiveMinorSchema,
+} from './money.ts'
+import { DIRECTIONS, OBJECT_TYPES, railStatusSchema } from './rail.ts'
 import { type Account, AWAITS, RUN_STATES, type StreamId } from './records.ts'
 import { type Seconds, secondsSchema } from './time.ts'
 
@@ -53,9 +59,6 @@ const head = { seq: count.min(1), hash: digestSchema }
 
 /** Nine statuses in the order of the checks. */
 const checks = z.array(z.enum(CHECK_STATUSES)).max(CHECK_NAMES.length)
-
-/** The rail's own word for where something stands. */
-const railStatus = z.string().regex(/^[A-Z_]{1,40}$/)
 
 /** Versions as read in the same transaction: the gateway's first, then the path's, root first, the node's last. */
 const standings = z.array(count).min(2)
@@ -140,7 +143,7 @@ export const EVENT_DATA = {
     amount: positiveMinorSchema,
     reference: word,
     receipt: receiptIdSchema,
-    status: railStatus.optional(),
+    status: railStatusSchema.optional(),
     /** Of the resolution by two operators that this carries out; absent: it is the rail's own word. */
     evidence: digestSchema.optional(),
   }),
@@ -148,7 +151,7 @@ export const EVENT_DATA = {
     payment: paymentIdSchema,
     amount: positiveMinorSchema,
     reason: word,
-    status: railStatus.optional(),
+    status: railStatusSchema.optional(),
     evidence: digestSchema.optional(),
   }),
   /** One operator's word on an unknown payment; `evidence` is a salted digest of the reference that was given. */
@@ -235,7 +238,7 @@ export const EVENT_DATA = {
   /** What the rail says of a payment that it has: no money moves by it. `approve` is a salted digest of where the payer agrees. */
   rail_word: z.strictObject({
     payment: paymentIdSchema,
-    status: railStatus.optional(),
+    status: railStatusSchema.optional(),
     awaits: z.enum(AWAITS).optional(),
     reference: word.optional(),
     approve: digestSchema.optional(),
@@ -275,7 +278,6 @@ export const EVENT_DATA = {
     type: z.enum(OBJECT_TYPES),
     direction: z.enum(DIRECTIONS),
     amount: count,
-    /** Any of ISO 4217. */
     currency: anyCurrencySchema,
     status: word,
     /** One of ours that had been released before the rail settled it. */

@@ -98,6 +98,7 @@ export const authorisationIdOf = (run: RunId, payee: PayeeId): AuthorisationId =
 /** The key that the rail deduplicates an authorisation on. */
 export const authorisationKeyOf = (authorisation: AuthorisationId): string =>
   `hg-${derive('rail-authorisation', authorisation)}`
+
 /** One record for each thing that moved on a rail, whichever way it was heard of. */
 export const outsideIdOf = (rail: string, object: string): OutsideId =>
   `out_${derive('outside', rail, object)}`

@@ -2,7 +2,6 @@
  * What is kept of a rail's own words: messages that it sent, money that moved without us, and how far its list of what
  * moved was read. Ids and states only, never a body: what a message is about is asked of the rail again.
  */
-import { z } from 'zod'
 import type { OutsideId, PaymentId } from './ids.ts'
 import type { Result } from './ledger.ts'
 import type { RailObject } from './rail.ts'
@@ -132,17 +131,3 @@ export interface InboxReads {
   unacknowledged(limit: number): Promise<readonly OutsideRecord[]>
   walk(rail: string): Promise<WalkRecord | undefined>
 }
-
-/** ISO 4217's three letters. */
-export const anyCurrencySchema = z.string().regex(/^[A-Z]{3}$/)
-
-export const OBJECT_TYPES = [
-  'payment',
-  'payout',
-  'refund',
-  'reversal',
-  'authorisation',
-  'other',
-] as const satisfies readonly RailObject['type'][]
-
-export const DIRECTIONS = ['out', 'in'] as const satisfies readonly RailObject['direction'][]

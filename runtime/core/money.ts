@@ -15,6 +15,11 @@ export const CURRENCIES = Object.keys(EXPONENTS) as [Currency, ...Currency[]]
 
 export const currencySchema = z.enum(CURRENCIES)
 
+export const isCurrency = (code: string): code is Currency => currencySchema.safeParse(code).success
+
+/** ISO 4217's three letters: on a rail's account also currencies move that no payment of ours has. */
+export const anyCurrencySchema = z.string().regex(/^[A-Z]{3}$/)
+
 /** Minor units from outside: a safe integer of at least 0; anything else is refused, never coerced. */
 export const minorSchema = z
   .number()

@@ -2,6 +2,7 @@
  * The rail’s port: what moves money. Every answer is a closed union, and only the rail's own definite, whole and
  * matching word is `settled` or `declined`. A rail's words for people never pass: of its texts only a status does.
  */
+import { z } from 'zod'
 import type { PaymentId } from './ids.ts'
 import type { Currency, Minor } from './money.ts'
 
@@ -21,10 +22,18 @@ export type RailStatus = string
 
 export const UNRECOGNISED: RailStatus = 'UNRECOGNISED'
 
+export const railStatusSchema = z.string().regex(/^[A-Z_]{1,40}$/)
+
 /** What a rail says of a state, upper case; nothing else that a rail writes reaches anybody. */
 export const railStatusOf = (word: unknown): RailStatus => {
   const status = typeof word === 'string' ? word.toUpperCase() : ''
-  return /^[A-Z_]{1,40}$/.test(status) ? status : UNRECOGNISED
+  return railStatusSchema.safeParse(status).data ?? UNRECOGNISED
+}
+
+/** The name of a message as a rail gives it, lower case; `unrecognised` for what is no such word. */
+export const messageNameOf = (word: string): string => {
+  const name = word.toLowerCase().replaceAll('-', '_')
+  return /^[a-z0-9_.]{1,60}$/.test(name) ? name : 'unrecognised'
 }
 
 /** Money of a settled payment that came back: the rail took it, or the payee gave it. */
@@ -61,6 +70,9 @@ export type RailOutcome =
       readonly reference?: string
     }
 
+/** One kind of outcome, or several. */
+export type RailOutcomeOf<K extends RailOutcome['kind']> = Extract<RailOutcome, { kind: K }>
+
 export interface RailPending {
   readonly kind: 'pending'
   /** Whose turn it is: a person's, at `approveUrl`; the rail's own; or ours, because the payer has agreed: `complete`. */
@@ -94,7 +106,14 @@ export type RailRefundOutcome =
       readonly amount: Minor
       readonly currency: Currency
     }
-  | Extract<RailOutcome, { kind: 'declined' | 'notSent' | 'unknown' }>
+  | RailOutcomeOf<'declined' | 'notSent' | 'unknown'>
+
+export interface RailRefunds {
+  /** As `Rail.pay`, never throws. */
+  make(refund: RailRefund): Promise<RailRefundOutcome>
+  /** What became of one; `absent` is proof only after the visibility delay. */
+  lookup(refund: RailRefund): Promise<RailRefundOutcome | { readonly kind: 'absent' }>
+}
 
 /** `absent` is proof only after the rail's visibility delay. */
 export type RailLookup = RailOutcome | { readonly kind: 'absent' }
@@ -137,7 +156,7 @@ export type RailAuthorised =
       /** The rail honours it until then, UTC seconds. */
       readonly untilSeconds: number
     }
-  | Extract<RailOutcome, { kind: 'declined' | 'notSent' | 'pending' | 'unknown' }>
+  | RailOutcomeOf<'declined' | 'notSent' | 'pending' | 'unknown'>
 
 export interface RailAuthorisations {
   /** False where this account's payments are not drawn from an authorisation. */
@@ -152,21 +171,30 @@ export interface RailAuthorisations {
   /** `voided` also where it was void before. */
   void(
     reference: string,
-  ): Promise<
-    { readonly kind: 'voided' } | Extract<RailOutcome, { kind: 'declined' | 'notSent' | 'unknown' }>
-  >
+  ): Promise<{ readonly kind: 'voided' } | RailOutcomeOf<'declined' | 'notSent' | 'unknown'>>
 }
+
+export const OBJECT_TYPES = [
+  'payment',
+  'payout',
+  'refund',
+  'reversal',
+  'authorisation',
+  'other',
+] as const
+
+export const DIRECTIONS = ['out', 'in'] as const
 
 /** One movement or promise of money as the rail has it now: never as a message tells it. */
 export interface RailObject {
   /** The rail's own, the same by whichever way it was heard of. */
   readonly id: string
-  readonly type: 'payment' | 'payout' | 'refund' | 'reversal' | 'authorisation' | 'other'
+  readonly type: (typeof OBJECT_TYPES)[number]
   /** The key that it carries, if it carries one of the shape of ours. */
   readonly key?: string
   /** Of a refund or a reversal: the rail's own id of what it takes back, where the rail says that. */
   readonly of?: string
-  readonly direction: 'out' | 'in'
+  readonly direction: (typeof DIRECTIONS)[number]
   readonly amount: Minor
   /** ISO 4217; a rail may move currencies that no payment of ours has. */
   readonly currency: string
@@ -191,7 +219,7 @@ export type RailHeard =
       readonly kind: 'event'
       /** The rail's own id of the message: repeated messages have the same. */
       readonly id: string
-      /** `[a-z0-9_.]{1,60}`, lower case. */
+      /** By `messageNameOf`. */
       readonly name: string
       /** Absent where it concerns nothing that moves. `ref` is only good for `RailEvents.fetch`. */
       readonly object?: { readonly ref: string }
@@ -203,9 +231,7 @@ export interface RailEvents {
   /** The object as the rail has it now. */
   fetch(
     ref: string,
-  ): Promise<
-    RailObject | { readonly kind: 'absent' } | Extract<RailOutcome, { kind: 'notSent' | 'unknown' }>
-  >
+  ): Promise<RailObject | { readonly kind: 'absent' } | RailOutcomeOf<'notSent' | 'unknown'>>
 }
 
 /** One page of what moved on the account, oldest first. */
@@ -236,10 +262,8 @@ export interface Rail {
   complete?(known: RailKnown): Promise<RailOutcome>
   /** Ends what is `pending`, if the rail lets it: `declined` once nothing can move by it any more. */
   cancel?(known: RailKnown): Promise<RailOutcome>
-  /** As `pay`, never throws. Absent, with `lookupRefund`, at a rail that makes no refunds. */
-  refund?(order: RailRefund): Promise<RailRefundOutcome>
-  /** What became of one; `absent` is proof only after the visibility delay. */
-  lookupRefund?(order: RailRefund): Promise<RailRefundOutcome | { readonly kind: 'absent' }>
+  /** Absent at a rail that makes none. */
+  readonly refunds?: RailRefunds
   /** Absent at a rail that holds nothing for later. */
   readonly authorisations?: RailAuthorisations
   /** Absent at a rail that sends no messages. */

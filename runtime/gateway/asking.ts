@@ -3,7 +3,6 @@
  * the rail's own word moves money; `absent` is believed where the caller has waited long enough, and never of a payment
  * that the rail has once said it has. What a payer agreed to is taken only while everything above the payment is live.
  */
-import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Rail, RailKnown, RailLookup, RailOutcome } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
@@ -14,11 +13,27 @@ import { noteReversals } from './reversals.ts'
 import { unexpected } from './unexpected.ts'
 
 export interface AskDeps extends OutcomeDeps {
-  readonly ledger: Ledger
   readonly rail: Rail
   readonly clock: Clock
   readonly timers?: Timers
 }
+
+/** How long one question may take, and when its answer says something. */
+export interface Patience {
+  readonly railMs: number
+  /** Nothing is asked about so soon after it was sent. */
+  readonly patienceMs: number
+  /** `absent` is believed no sooner after it was sent, and after this process began to watch. */
+  readonly proofMs: number
+  readonly sinceMs: number
+}
+
+/** Whether the rail’s `absent` would be proof by now. */
+export const isProofBy = (
+  nowMs: number,
+  sentAtMs: number,
+  { sinceMs, proofMs }: Patience,
+): boolean => nowMs - Math.max(sentAtMs, sinceMs) > proofMs
 
 export interface Asked {
   /** Whose lease it is. */

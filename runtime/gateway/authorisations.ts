@@ -13,7 +13,8 @@ import type { RailAuthorisation, RailAuthorised, RailOutcome } from '../core/rai
 import type { PaymentRecord } from '../core/records.ts'
 import { nowSeconds, seconds } from '../core/time.ts'
 import { isOpen } from '../ledger/rules.ts'
-import type { AskDeps } from './asking.ts'
+import { type AskDeps, isProofBy, type Patience } from './asking.ts'
+import { forEach } from './each.ts'
 import type { Gate } from './gate.ts'
 import { reasonOf } from './outcome.ts'
 import { orderOf, wordOf } from './rail.ts'
@@ -181,13 +182,7 @@ async function moved(
   throw unexpected('moveAuthorisation', after.code)
 }
 
-export interface AuthorisationRound extends AskDeps {
-  readonly railMs: number
-  /** Since when this process watches: `absent` is no proof of what went out before that. */
-  readonly sinceMs: number
-  /** One is looked up no sooner, and `absent` is believed no sooner than `proofMs`. */
-  readonly patienceMs: number
-  readonly proofMs: number
+export interface AuthorisationRound extends AskDeps, Patience {
   /** A draw that was recorded has ended this long after it. */
   readonly drawMs: number
 }
@@ -198,16 +193,10 @@ export interface AuthorisationRound extends AskDeps {
  */
 export async function tendAuthorisations(round: AuthorisationRound): Promise<void> {
   const { ledger, rail } = round
-  const faults: unknown[] = []
   if (rail.authorisations === undefined) return
-  for (const each of await ledger.authorisations({ limit: LIMITS.pageItems })) {
-    try {
-      if (each.rail === rail.name) await tend(round, each)
-    } catch (error) {
-      faults.push(error)
-    }
-  }
-  if (faults.length > 0) throw faults[0]
+  await forEach(await ledger.authorisations({ limit: LIMITS.pageItems }), async (each) => {
+    if (each.rail === rail.name) await tend(round, each)
+  })
 }
 
 async function tend(round: AuthorisationRound, authorisation: AuthorisationRecord): Promise<void> {
@@ -226,8 +215,8 @@ async function lookedUp(
 ): Promise<AuthorisationRecord> {
   const { rail, timers, railMs, clock } = round
   const nowMs = clock.nowMs()
-  const sinceMs = nowMs - authorisation.submittedAtMs
-  if (sinceMs <= round.patienceMs) return authorisation
+  const ageMs = nowMs - authorisation.submittedAtMs
+  if (ageMs <= round.patienceMs) return authorisation
   // Nothing was ever drawn.
   if (isLongPast(round, authorisation)) {
     return moved(round, authorisation, { to: 'failed', reason: 'never_named' })
@@ -238,8 +227,7 @@ async function lookedUp(
   if (word === undefined || word.kind === 'notSent') return authorisation
   if (word.kind === 'voided') return moved(round, authorisation, { to: 'failed', reason: 'voided' })
   if (word.kind !== 'absent') return recordPlaced(round, authorisation, word)
-  const watchedMs = nowMs - Math.max(authorisation.submittedAtMs, round.sinceMs)
-  if (watchedMs <= round.proofMs) return authorisation
+  if (!isProofBy(nowMs, authorisation.submittedAtMs, round)) return authorisation
   return moved(round, authorisation, { to: 'failed', reason: 'absent_at_rail' })
 }
 

@@ -8,8 +8,9 @@ import { eventWord } from '../core/events.ts'
 import { freshId } from '../core/ids.ts'
 import type { MessageKey, MessageRecord } from '../core/inbox.ts'
 import { LIMITS } from '../core/limits.ts'
-import type { RailHeard, RailMessage } from '../core/rail.ts'
+import { messageNameOf, type RailHeard, type RailMessage } from '../core/rail.ts'
 import { nowSeconds } from '../core/time.ts'
+import { forEach } from './each.ts'
 import { judgeObject, type ObjectDeps } from './objects.ts'
 import { wordOf } from './rail.ts'
 import { within } from './timers.ts'
@@ -99,7 +100,7 @@ async function hear(deps: InboxDeps, message: RailMessage): Promise<HearingOutco
   const { ledger, clock, rail } = deps
   // A rail's id of any length and kind is one word here; the same id is always the same word.
   const key: MessageKey = { rail: rail.name, id: eventWord(word.id) }
-  const name = /^[a-z0-9_.]{1,60}$/.test(word.name) ? word.name : 'other'
+  const name = messageNameOf(word.name)
   const ref = word.object?.ref
   // What concerns nothing that moves is done as soon as it is known.
   const rest = ref === undefined ? { heard: key } : { ref }
@@ -109,16 +110,10 @@ async function hear(deps: InboxDeps, message: RailMessage): Promise<HearingOutco
 }
 
 async function round(deps: InboxDeps): Promise<void> {
-  const faults: unknown[] = []
-  for (const { rail, id } of await deps.ledger.parked(LIMITS.messagesPerRound)) {
-    try {
-      const message = await take(deps, { rail, id })
-      if (message !== undefined) await takeUp(deps, message)
-    } catch (error) {
-      faults.push(error)
-    }
-  }
-  if (faults.length > 0) throw faults[0]
+  await forEach(await deps.ledger.parked(LIMITS.messagesPerRound), async ({ rail, id }) => {
+    const message = await take(deps, { rail, id })
+    if (message !== undefined) await takeUp(deps, message)
+  })
 }
 
 /** Undefined where it is done, not due, or with another gateway. */

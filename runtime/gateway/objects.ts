@@ -7,29 +7,19 @@
 import { outsideIdOf, refundKeyOf } from '../core/ids.ts'
 import type { Hearing, MessageKey, OutsideRecord } from '../core/inbox.ts'
 import type { CommandName, Commands, Ledger } from '../core/ledger.ts'
-import type { Rail, RailLookup, RailObject } from '../core/rail.ts'
+import type { RailLookup, RailObject } from '../core/rail.ts'
 import { type PaymentRecord, type RefundRecord, reversedOf } from '../core/records.ts'
-import { type Clock, nowSeconds, seconds, type Timers } from '../core/time.ts'
+import { nowSeconds, seconds } from '../core/time.ts'
 import { isOpenRefund } from '../ledger/refunds.ts'
 import { isAwaited } from '../ledger/rules.ts'
-import { type OutcomeDeps, recordOutcome } from './outcome.ts'
-import { askAboutRefunds } from './refunds.ts'
+import { recordOutcome } from './outcome.ts'
+import { askAboutRefunds, type RefundRound } from './refunds.ts'
 import { newReversals, noteReversals } from './reversals.ts'
 import { unexpected } from './unexpected.ts'
 
-export interface ObjectDeps extends OutcomeDeps {
-  readonly rail: Rail
-  readonly clock: Clock
-  readonly timers?: Timers
-  readonly railMs: number
-  /** No payment is asked about before its own call must have ended. */
-  readonly patienceMs: number
-  readonly proofMs: number
-  readonly sinceMs: number
+export interface ObjectDeps extends Omit<RefundRound, 'refunding'> {
   /** One question, with its deadline. */
   readonly lookup: (payment: PaymentRecord) => Promise<RailLookup>
-  /** False for a payment that another gateway asks about now. */
-  readonly isLeased: (payment: PaymentRecord) => Promise<boolean>
 }
 
 /** `later`: nothing is known yet that could be written down. */

@@ -6,7 +6,7 @@ import { eventReason } from '../core/events.ts'
 import type { PaymentId } from '../core/ids.ts'
 import type { Commands, Ledger, LedgerRefusal } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
-import { type RailOutcome, railStatusOf } from '../core/rail.ts'
+import { type RailOutcome, type RailOutcomeOf, railStatusOf } from '../core/rail.ts'
 import type { PaymentRecord, RailSaid } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
 import type { Alarm, PaymentAlarm } from './gate.ts'
@@ -63,7 +63,7 @@ const statusIn = (outcome: RailOutcome): Pick<RailSaid, 'railStatus'> =>
     ? { railStatus: railStatusOf(outcome.status) }
     : {}
 
-function saidIn(outcome: Extract<RailOutcome, { kind: 'pending' | 'unknown' }>): RailSaid {
+function saidIn(outcome: RailOutcomeOf<'pending' | 'unknown'>): RailSaid {
   const { reference } = outcome
   const said = {
     ...statusIn(outcome),
@@ -90,7 +90,7 @@ export const reasonOf = ({ kind, reason }: Extract<RailOutcome, { reason: string
 
 function oddity(
   payment: PaymentRecord,
-  { amount, currency }: Extract<RailOutcome, { kind: 'settled' }>,
+  { amount, currency }: RailOutcomeOf<'settled'>,
 ): PaymentAlarm['kind'] | undefined {
   if (currency !== payment.currency) return 'rail_currency'
   const isPossible = Number.isSafeInteger(amount) && amount >= 1 && amount <= payment.amount

@@ -3,7 +3,7 @@
  * not at all: whoever comes later finds the payment on its way and the reconciler asks what became of it.
  */
 import { receiptIdOf, shortReceiptIdOf } from '../core/ids.ts'
-import type { RailKnown, RailOrder, RailOutcome } from '../core/rail.ts'
+import type { RailKnown, RailOrder, RailOutcomeOf } from '../core/rail.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import type { Timers } from '../core/time.ts'
 import type { Gate } from './gate.ts'
@@ -40,7 +40,7 @@ export async function wordOf<T>(
   ms: number,
   timers: Timers | undefined,
   failed = 'threw',
-): Promise<T | Extract<RailOutcome, { kind: 'unknown' }>> {
+): Promise<T | RailOutcomeOf<'unknown'>> {
   try {
     const word = await within(ask(), ms, timers)
     return word === 'late' ? { kind: 'unknown', reason: 'late' } : word

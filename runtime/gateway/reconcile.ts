@@ -6,7 +6,6 @@
  * given back. A payment is leased before the rail is asked, so that of several gateways on one store one asks; what the
  * rail stays silent about for too long raises an alarm, once.
  */
-
 import { Rejected } from '../core/errors.ts'
 import { freshId, type PaymentId } from '../core/ids.ts'
 import type { Ledger, Result } from '../core/ledger.ts'
@@ -16,8 +15,9 @@ import type { PaymentRecord } from '../core/records.ts'
 import type { RefundBudget } from '../core/refund.ts'
 import { type Clock, nowSeconds, type Seconds, type Timers } from '../core/time.ts'
 import { isAwaited } from '../ledger/rules.ts'
-import { askRail, isLeased, lookup } from './asking.ts'
+import { askRail, isLeased, isProofBy, lookup } from './asking.ts'
 import { tendAuthorisations } from './authorisations.ts'
+import { forEach } from './each.ts'
 import type { Alarm } from './gate.ts'
 import { createInbox, type HearingOutcome, type Inbox } from './inbox.ts'
 import type { ObjectDeps } from './objects.ts'
@@ -105,40 +105,36 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
     everyMs: 5_000,
     ...deps.delays,
   }
-  const [id, sinceMs] = [freshId(), deps.clock.nowMs()]
-  const { patienceMs, proofMs } = timesOf(delays)
+  const { ledger, clock } = deps
+  const id = freshId()
+  const patienceMs = delays.submitStartMs + delays.railMs + delays.visibilityMs
   const objects: ObjectDeps = {
     ...deps,
-    ...{ railMs: delays.railMs, patienceMs, proofMs, sinceMs },
+    railMs: delays.railMs,
+    patienceMs,
+    proofMs: patienceMs + delays.clockStepMs,
+    sinceMs: clock.nowMs(),
     lookup: (payment) => lookup(deps, payment, delays.railMs),
     isLeased: (payment) => isLeased(deps, payment, id),
   }
-  const self = {
+  const isRefunding = ({ refunding }: PaymentRecord) => refunding === true
+  const self: Self = {
     id,
-    sinceMs,
-    asking: new Set<PaymentId>(),
-    waiting: inTurn(deps.ledger, { states: ['submitted', 'unknown'], is: isAwaited }),
-    refunding: inTurn(deps.ledger, {
-      states: ['settled'],
-      is: ({ refunding }) => refunding === true,
-    }),
-    watch: watchReversals({
-      ...deps,
-      lookup: (payment) => lookup(deps, payment, delays.railMs),
-    }),
+    delays,
+    objects,
+    asking: new Set(),
+    waiting: inTurn(ledger, { states: ['submitted', 'unknown'], is: isAwaited }),
+    refunding: inTurn(ledger, { states: ['settled'], is: isRefunding }),
+    watch: watchReversals(objects),
     inbox: createInbox({ ...deps, ...objects }),
   }
   let end: (() => Promise<void>) | undefined
   return {
-    settlement: (payment) => settlement(deps, delays, self, payment),
-    runOnce: () => round(deps, delays, self),
+    settlement: (payment) => settlement(self, payment),
+    runOnce: () => round(self),
     start: () => {
-      end ??= repeat(
-        delays.everyMs,
-        () => round(deps, delays, self),
-        (error) => deps.onError?.(error),
-        deps.timers,
-      )
+      const failed = (error: unknown) => deps.onError?.(error)
+      end ??= repeat(delays.everyMs, () => round(self), failed, deps.timers)
     },
     hear: self.inbox.hear,
     compare: (from) => compareStatement(objects, from),
@@ -150,10 +146,12 @@ export function createReconciler(deps: ReconcileDeps): Reconciler {
   }
 }
 
-/** One reconciler, from its start to its end: whose leases are its own, and how long it has been watching. */
+/** One reconciler, from its start to its end. */
 interface Self {
+  /** Whose its leases are. */
   readonly id: string
-  readonly sinceMs: number
+  readonly delays: ReconcileDelays
+  readonly objects: ObjectDeps
   /** Payments that this very process asks about now, beside the leases that tell others. */
   readonly asking: Set<PaymentId>
   readonly waiting: WithOthers
@@ -162,98 +160,70 @@ interface Self {
   readonly inbox: Inbox
 }
 
-/** How long after its submit a payment is asked about, and how long after it `absent` is believed. */
-function timesOf({ submitStartMs, railMs, visibilityMs, clockStepMs }: ReconcileDelays) {
-  const patienceMs = submitStartMs + railMs + visibilityMs
-  return { patienceMs, proofMs: patienceMs + clockStepMs }
-}
-
 /** Undefined while somebody else asks, here or elsewhere. */
 async function ask(
-  deps: ReconcileDeps,
-  delays: ReconcileDelays,
-  { id: holder, sinceMs, asking }: Self,
+  { id: holder, delays, objects, asking }: Self,
   payment: PaymentRecord,
 ): Promise<PaymentRecord | undefined> {
   if (asking.has(payment.id)) return undefined
   asking.add(payment.id)
   try {
-    if (!(await isLeased(deps, payment, holder))) return undefined
-    const nowMs = deps.clock.nowMs()
-    const { submittedAtMs = nowMs } = payment
+    if (!(await objects.isLeased(payment))) return undefined
+    const nowMs = objects.clock.nowMs()
     const { railMs, submitStartMs } = delays
-    const { proofMs } = timesOf(delays)
-    const isPast = (beganMs: number) => nowMs - Math.max(beganMs, sinceMs) > proofMs
-    const isProof = isPast(submittedAtMs)
-    return await askRail(deps, payment, { holder, railMs, submitStartMs, isProof, isPast })
+    const isPast = (beganMs: number) => isProofBy(nowMs, beganMs, objects)
+    const isProof = isPast(payment.submittedAtMs ?? nowMs)
+    const asked = { holder, railMs, submitStartMs, isProof, isPast }
+    return await askRail(objects, payment, asked)
   } finally {
     asking.delete(payment.id)
   }
 }
 
-async function settlement(
-  deps: ReconcileDeps,
-  delays: ReconcileDelays,
-  self: Self,
-  id: PaymentId,
-): Promise<Settlement> {
-  const payment = await deps.ledger.payment(id)
+async function settlement(self: Self, id: PaymentId): Promise<Settlement> {
+  const { ledger, rail } = self.objects
+  const payment = await ledger.payment(id)
   if (payment === undefined) return { ok: false, code: 'not_found' }
-  if (payment.rail !== deps.rail.name) {
+  if (payment.rail !== rail.name) {
     throw new Rejected('settlement_rejected', 'expected a payment by this gateway’s rail', 'rail')
   }
   if (payment.state === 'reserved') return { ok: false, code: 'conflict' }
   // Nothing that the rail might say changes what its own word, or two operators, have ended without money.
   if (payment.state === 'released') return { ok: true, payment }
-  const after = await ask(deps, delays, self, payment)
+  const after = await ask(self, payment)
   return after === undefined ? { ok: false, code: 'conflict' } : { ok: true, payment: after }
 }
 
-/** Each state has its own list, and a full one is followed by others in turn: what nobody can clear holds up none. */
-async function round(deps: ReconcileDeps, delays: ReconcileDelays, self: Self): Promise<Round> {
-  const { id: holder, sinceMs, waiting, refunding, watch, inbox } = self
-  const { railMs } = delays
-  const nowMs = deps.clock.nowMs()
-  const { patienceMs, proofMs } = timesOf(delays)
-  const of = { reservedMs: delays.reservedMs, patienceMs, nowMs, waiting }
-  const { stale, silent } = await toEnd(deps, of)
+async function round(self: Self): Promise<Round> {
+  const { delays, objects, refunding, watch, inbox } = self
+  const nowMs = objects.clock.nowMs()
+  const { stale, silent } = await toEnd(self, nowMs)
   const ends: PaymentRecord[] = []
   const overdue: PaymentId[] = []
-  const faults: unknown[] = []
-  const each = async (act: () => Promise<void>) => {
-    try {
-      await act()
-    } catch (error) {
-      faults.push(error)
-    }
-  }
-  for (const payment of stale) await each(async () => void ends.push(await giveBack(deps, payment)))
-  for (const payment of silent) {
-    await each(async () => {
-      const after = await ask(deps, delays, self, payment)
-      if (after === undefined) return
-      ends.push(after)
-      const { submittedAtMs = nowMs } = payment
-      // Whoever waits for a payer has heard from the rail.
-      const isSilent = isAwaited(after) && after.awaits !== 'payer'
-      const isOverdue = isSilent && nowMs - submittedAtMs > delays.overdueMs
-      if (isOverdue && (await raise(deps, payment))) overdue.push(payment.id)
-    })
-  }
-  await each(() => inbox.round())
   const reversed = new Set<PaymentId>()
-  const hear = (ask: () => Promise<readonly PaymentId[]>) =>
-    each(async () => {
-      for (const id of await ask()) reversed.add(id)
-    })
-  await hear(watch)
-  const lease = (payment: PaymentRecord) => isLeased(deps, payment, holder)
-  const times = { railMs, sinceMs, patienceMs, proofMs }
-  const refundRound = { ...deps, ...times, refunding, isLeased: lease }
-  await hear(() => askAboutRefunds(refundRound))
-  const drawMs = delays.submitStartMs + railMs
-  await each(() => tendAuthorisations({ ...deps, ...times, drawMs }))
-  if (faults.length > 0) throw faults[0]
+  const hear = async (back: Promise<readonly PaymentId[]>) => {
+    for (const id of await back) reversed.add(id)
+  }
+  const drawMs = delays.submitStartMs + delays.railMs
+  const steps = [
+    () => forEach(stale, async (payment) => ends.push(await giveBack(objects, payment))),
+    () =>
+      forEach(silent, async (payment) => {
+        const after = await ask(self, payment)
+        if (after === undefined) return
+        ends.push(after)
+        const ageMs = nowMs - (payment.submittedAtMs ?? nowMs)
+        // Whoever waits for a payer has heard from the rail.
+        const isSilent = isAwaited(after) && after.awaits !== 'payer'
+        const isOverdue = isSilent && ageMs > delays.overdueMs
+        if (isOverdue && (await raise(objects, payment))) overdue.push(payment.id)
+      }),
+    () => inbox.round(),
+    () => hear(watch()),
+    () => hear(askAboutRefunds({ ...objects, refunding })),
+    () => tendAuthorisations({ ...objects, drawMs }),
+  ]
+  await forEach(steps, (step) => step())
   const idsOf = (is: (payment: PaymentRecord) => boolean) => ends.filter(is).map(({ id }) => id)
   return {
     settled: idsOf(({ state }) => state === 'settled'),
@@ -264,23 +234,15 @@ async function round(deps: ReconcileDeps, delays: ReconcileDelays, self: Self): 
   }
 }
 
-/** Each state has its own list, so that old unknowns that nobody can clear hold up no others. */
-async function toEnd(
-  { ledger }: ReconcileDeps,
-  of: {
-    readonly reservedMs: number
-    readonly patienceMs: number
-    readonly nowMs: number
-    readonly waiting: WithOthers
-  },
-) {
-  const { reservedMs, patienceMs, nowMs, waiting } = of
+/** Each state has its own list, and a full one is followed by others in turn: what nobody can clear holds up none. */
+async function toEnd({ delays, objects, waiting }: Self, nowMs: number) {
+  const { ledger, patienceMs } = objects
   const limit = LIMITS.pageItems
   const list = (state: PaymentRecord['state']) => ledger.payments({ states: [state], limit })
   const reserved = await list('reserved')
   const sent = await waiting(await list('submitted'), await list('unknown'))
   return {
-    stale: reserved.filter((each) => nowMs - each.createdAtSeconds * 1000 > reservedMs),
+    stale: reserved.filter((each) => nowMs - each.createdAtSeconds * 1000 > delays.reservedMs),
     silent: sent.filter(
       // What the rail has said that it has is visible.
       ({ submittedAtMs = nowMs, awaits }) =>
@@ -291,7 +253,7 @@ async function toEnd(
 
 /** True for the one call that raised the alarm, which is the one that tells of it. */
 async function raise(
-  { ledger, clock, onAlarm }: ReconcileDeps,
+  { ledger, clock, onAlarm }: ObjectDeps,
   { id: payment, overdue }: PaymentRecord,
 ): Promise<boolean> {
   if (overdue !== undefined) return false
@@ -305,7 +267,7 @@ async function raise(
 }
 
 async function giveBack(
-  { ledger, clock }: ReconcileDeps,
+  { ledger, clock }: ObjectDeps,
   payment: PaymentRecord,
 ): Promise<PaymentRecord> {
   const result = await ledger.execute('release', {

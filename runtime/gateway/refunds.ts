@@ -8,15 +8,16 @@ import { freshId, type PayeeId, type PaymentId, refundIdOf, refundKeyOf } from '
 import type { Result } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Minor } from '../core/money.ts'
-import type { Rail, RailRefund, RailRefundOutcome } from '../core/rail.ts'
+import type { RailRefund, RailRefundOutcome } from '../core/rail.ts'
 import type { PaymentRecord, RefundRecord } from '../core/records.ts'
 import type { RefundBudget } from '../core/refund.ts'
-import { type Clock, nowSeconds, type Seconds, type Timers } from '../core/time.ts'
+import { nowSeconds, type Seconds } from '../core/time.ts'
 import { isOpenRefund } from '../ledger/refunds.ts'
+import { type AskDeps, isProofBy, type Patience } from './asking.ts'
+import { forEach } from './each.ts'
 import type { Gate } from './gate.ts'
 import { asItStands, type OutcomeDeps, reasonOf, written } from './outcome.ts'
 import { wordOf } from './rail.ts'
-import { within } from './timers.ts'
 import type { WithOthers } from './turns.ts'
 
 export interface RefundWord {
@@ -46,7 +47,7 @@ export async function refundPayment(gate: Gate, word: RefundWord): Promise<Refun
     const sentence = 'expected the payee of this payment, or none: a refund goes nowhere else'
     throw new Rejected('refund_rejected', sentence, 'payee')
   }
-  if (rail.refund === undefined || paid.rail !== gate.facts.railName) {
+  if (rail.refunds === undefined || paid.rail !== gate.facts.railName) {
     throw new Rejected('refund_rejected', 'expected a payment by a rail that makes refunds', 'rail')
   }
   const asked = await ledger.execute('refund', {
@@ -87,7 +88,7 @@ async function sendRefund(
   payment: PaymentRecord,
   refund: RefundRecord,
 ): Promise<RailRefundOutcome> {
-  const ask = async () => rail.refund?.(orderOf(payment, refund))
+  const ask = async () => rail.refunds?.make(orderOf(payment, refund))
   const outcome = await wordOf(ask, timings.railMs, timers)
   return outcome ?? { kind: 'notSent', reason: 'no_refunds' }
 }
@@ -138,20 +139,11 @@ async function recordRefund(deps: RefundDeps, ended: Ended): Promise<PaymentReco
   }
 }
 
-export interface RefundRound extends RefundDeps {
-  readonly rail: Rail
-  readonly clock: Clock
-  readonly timers?: Timers
-  readonly railMs: number
+export interface RefundRound extends AskDeps, RefundDeps, Patience {
   /** More of them than one list has. */
   readonly refunding: WithOthers
   /** False for a payment that another gateway asks about now. */
   readonly isLeased: (payment: PaymentRecord) => Promise<boolean>
-  /** Since when this process watches: `absent` is no proof of what went out before that. */
-  readonly sinceMs: number
-  /** A refund is asked about no sooner, and `absent` is believed no sooner than `proofMs`. */
-  readonly patienceMs: number
-  readonly proofMs: number
 }
 
 /**
@@ -160,33 +152,23 @@ export interface RefundRound extends RefundDeps {
  */
 export async function askAboutRefunds(round: RefundRound): Promise<readonly PaymentId[]> {
   const { ledger, rail, clock } = round
-  if (rail.lookupRefund === undefined) return []
+  if (rail.refunds === undefined) return []
   const made: PaymentId[] = []
-  const faults: unknown[] = []
-  const each = async (act: () => Promise<void>) => {
-    try {
-      await act()
-    } catch (error) {
-      faults.push(error)
-    }
-  }
   const ask = async (payment: PaymentRecord, refund: RefundRecord, nowMs: number) => {
     const outcome = await lookedUp(round, payment, refund, nowMs)
     if (outcome === undefined) return
     const after = await recordRefund(round, { payment, refund, outcome, now: nowSeconds(clock) })
     if (refundOf(after, refund).state === 'made') made.push(payment.id)
   }
-  for (const payment of await round.refunding(await ledger.refunding(LIMITS.pageItems))) {
+  const payments = await round.refunding(await ledger.refunding(LIMITS.pageItems))
+  await forEach(payments, async (payment) => {
     const nowMs = clock.nowMs()
     const silent = (payment.refunds ?? []).filter(
       (refund) => isOpenRefund(refund) && nowMs - refund.submittedAtMs > round.patienceMs,
     )
-    await each(async () => {
-      if (silent.length === 0 || !(await round.isLeased(payment))) return
-      for (const refund of silent) await each(() => ask(payment, refund, nowMs))
-    })
-  }
-  if (faults.length > 0) throw faults[0]
+    if (silent.length === 0 || !(await round.isLeased(payment))) return
+    await forEach(silent, (refund) => ask(payment, refund, nowMs))
+  })
   return made
 }
 
@@ -195,20 +177,17 @@ export async function askAboutRefunds(round: RefundRound): Promise<readonly Paym
  * leaves it unknown, as it leaves a payment: it is shown as such.
  */
 async function lookedUp(
-  { rail, timers, railMs, sinceMs, proofMs }: RefundRound,
+  round: RefundRound,
   payment: PaymentRecord,
   refund: RefundRecord,
   nowMs: number,
 ): Promise<RailRefundOutcome | undefined> {
-  try {
-    const call = rail.lookupRefund?.(orderOf(payment, refund))
-    const found = call && (await within(call, railMs, timers))
-    if (found === undefined) return undefined
-    if (found === 'late' || found.kind === 'notSent') return { kind: 'unknown', reason: 'late' }
-    if (found.kind !== 'absent') return found
-    const watchedMs = nowMs - Math.max(refund.submittedAtMs, sinceMs)
-    return watchedMs > proofMs ? { kind: 'declined', reason: 'absent_at_rail' } : undefined
-  } catch {
-    return { kind: 'unknown', reason: 'lookup_failed' }
-  }
+  const { rail, timers, railMs } = round
+  const ask = async () => rail.refunds?.lookup(orderOf(payment, refund))
+  const found = await wordOf(ask, railMs, timers, 'lookup_failed')
+  if (found?.kind === 'notSent') return { kind: 'unknown', reason: 'late' }
+  if (found?.kind !== 'absent') return found
+  return isProofBy(nowMs, refund.submittedAtMs, round)
+    ? { kind: 'declined', reason: 'absent_at_rail' }
+    : undefined
 }

@@ -7,14 +7,14 @@ import type { PaymentId } from '../core/ids.ts'
 import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { minus, ZERO } from '../core/money.ts'
-import type { Rail, RailLookup, RailOutcome, RailReversal } from '../core/rail.ts'
+import type { Rail, RailLookup, RailOutcomeOf, RailReversal } from '../core/rail.ts'
 import { type PaymentRecord, reversedOf } from '../core/records.ts'
 import { type Clock, nowSeconds, type Seconds } from '../core/time.ts'
 import { everyRun } from '../ledger/reads.ts'
 import type { OutcomeDeps } from './outcome.ts'
 import { unexpected } from './unexpected.ts'
 
-type Settled = Extract<RailOutcome, { kind: 'settled' }>
+type Settled = RailOutcomeOf<'settled'>
 
 /** The name of a reversal of everything by a rail that gives it none. */
 const WHOLE = 'returned'

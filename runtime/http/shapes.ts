@@ -8,9 +8,14 @@ import {
   refundIdSchema,
   runIdSchema,
 } from '../core/ids.ts'
-import { anyCurrencySchema, DIRECTIONS, OBJECT_TYPES } from '../core/inbox.ts'
 import { LIMITS } from '../core/limits.ts'
-import { currencySchema, minorSchema, positiveMinorSchema } from '../core/money.ts'
+import {
+  anyCurrencySchema,
+  currencySchema,
+  minorSchema,
+  positiveMinorSchema,
+} from '../core/money.ts'
+import { DIRECTIONS, OBJECT_TYPES } from '../core/rail.ts'
 import { REFUND_STATES, RUN_STATES, SHOWN_STATES, STANDING_STATES } from '../core/records.ts'
 import { holdViewSchema, runViewSchema } from '../core/wire.ts'
 import { LINE_KINDS } from '../gateway/statement.ts'

@@ -106,8 +106,10 @@ export function createPaypalRail(options: PaypalRailOptions): Rail {
         return refused(known) ?? by(account, payout, () => cancelMerchant(orders, known))
       }),
 
-    refund: (asked) => safely(() => refundCapture(client, asked)),
-    lookupRefund: (asked) => safely(() => lookUpRefund(client, asked)),
+    refunds: {
+      make: (asked) => safely(() => refundCapture(client, asked)),
+      lookup: (asked) => safely(() => lookUpRefund(client, asked)),
+    },
 
     ...(instrument === undefined ? {} : { authorisations: createAuthorisations(orders) }),
     events: createEvents({ client, clock, base, webhookId }),

@@ -76,8 +76,10 @@ export function createRazorpayRail(options: RazorpayRailOptions): Rail {
         if (kind === undefined || !KEY.test(known.order.key)) return unknown('key_not_expressible')
         return kind === 'payout' ? cancelPayout(desk(), known) : cancelRequest(desk(), kind, known)
       }),
-    refund: (order) => safely(() => refund(client.begin(), order)),
-    lookupRefund: (order) => safely(() => lookUpRefund(client.begin(), order)),
+    refunds: {
+      make: (asked) => safely(() => refund(client.begin(), asked)),
+      lookup: (asked) => safely(() => lookUpRefund(client.begin(), asked)),
+    },
     events: {
       hear: async (message) => hear(webhookSecrets, message),
       fetch: (ref) => safely(() => fetchObject(client.begin(), ref)),

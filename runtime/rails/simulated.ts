@@ -15,6 +15,7 @@ import type {
   RailObject,
   RailOrder,
   RailOutcome,
+  RailOutcomeOf,
   RailPage,
   RailRefund,
   RailRefundOutcome,
@@ -39,7 +40,7 @@ import {
   refundSchema,
   statementSchema,
 } from './simulated/wire.ts'
-import { declined, notSent, type Of, standInAt, unconfigured, unknown } from './words.ts'
+import { declined, notSent, standInAt, unconfigured, unknown } from './words.ts'
 
 export interface SimulatedRailOptions {
   /** `http://127.0.0.1:PORT`; any other host than loopback is a Fault. */
@@ -94,27 +95,29 @@ export function createSimulatedRail(options: SimulatedRailOptions): Rail {
       return judgeLookup(key, await call('GET', `payouts/${key}`))
     },
 
-    async refund(order) {
-      const { key, amount, currency, paymentKey } = order
-      const body = refundBodySchema.safeParse({ key, amount, currency })
-      if (!body.success || !payoutKeySchema.safeParse(paymentKey).success) {
-        return notSent('order_not_expressible')
-      }
-      const text = canonicalJson(body.data)
-      return judgeRefund(order, await call('POST', `payouts/${paymentKey}/refunds`, text))
-    },
+    refunds: {
+      async make(order) {
+        const { key, amount, currency, paymentKey } = order
+        const body = refundBodySchema.safeParse({ key, amount, currency })
+        if (!body.success || !payoutKeySchema.safeParse(paymentKey).success) {
+          return notSent('order_not_expressible')
+        }
+        const text = canonicalJson(body.data)
+        return judgeRefund(order, await call('POST', `payouts/${paymentKey}/refunds`, text))
+      },
 
-    async lookupRefund(order) {
-      const { key } = order
-      if (!payoutKeySchema.safeParse(key).success) return unknown('key_not_expressible')
-      const got = await call('GET', `refunds/${key}`)
-      const isAbsent =
-        got.kind === 'answer' &&
-        got.status === 404 &&
-        read(absentRefundSchema, got.body)?.key === key
-      if (isAbsent) return { kind: 'absent' }
-      // A question that did not get there says nothing about the refund.
-      return got.kind === 'answer' ? judgeRefund(order, got) : unknown(got.reason)
+      async lookup(order) {
+        const { key } = order
+        if (!payoutKeySchema.safeParse(key).success) return unknown('key_not_expressible')
+        const got = await call('GET', `refunds/${key}`)
+        const isAbsent =
+          got.kind === 'answer' &&
+          got.status === 404 &&
+          read(absentRefundSchema, got.body)?.key === key
+        if (isAbsent) return { kind: 'absent' }
+        // A question that did not get there says nothing about the refund.
+        return got.kind === 'answer' ? judgeRefund(order, got) : unknown(got.reason)
+      },
     },
 
     statement: (of) => statementBy(call, of),
@@ -163,7 +166,7 @@ function bodyOf({ key, account, amount, currency, note }: RailOrder): string | u
 function saidIn<T extends Payout | Refund>(
   schema: z.ZodType<T>,
   got: Exchange,
-): T | Of<'notSent' | 'unknown'> {
+): T | RailOutcomeOf<'notSent' | 'unknown'> {
   if (got.kind === 'notSent') return notSent(got.reason)
   if (got.kind === 'lost') return unknown(got.reason)
   if (got.status !== 200 && got.status !== 201) return unknown(`status_${got.status}`)

@@ -1,28 +1,25 @@
 /** What the adapters of the rails say in the same words: outcomes, the faults of a configuration, and what a key looks like. */
 import { Fault } from '../core/errors.ts'
-import type { RailOutcome, RailStatus } from '../core/rail.ts'
-
-/** One kind of outcome, or several. */
-export type Of<K extends RailOutcome['kind']> = Extract<RailOutcome, { kind: K }>
+import type { RailOutcomeOf, RailStatus } from '../core/rail.ts'
 
 /** Whatever is not the rail's own definite word; `reference` and `status` where they were learned all the same. */
 export const unknown = (
   reason: string,
   more: { readonly reference?: string; readonly status?: RailStatus } = {},
-): Of<'unknown'> => ({ kind: 'unknown', reason, ...more })
+): RailOutcomeOf<'unknown'> => ({ kind: 'unknown', reason, ...more })
 
 /** The rail's own definite refusal. */
-export const declined = (reason: string, status?: RailStatus): Of<'declined'> => ({
+export const declined = (reason: string, status?: RailStatus): RailOutcomeOf<'declined'> => ({
   kind: 'declined',
   reason,
   ...(status === undefined ? {} : { status }),
 })
 
 /** Only where no byte of what moves money has left. */
-export const notSent = (reason: string): Of<'notSent'> => ({ kind: 'notSent', reason })
+export const notSent = (reason: string): RailOutcomeOf<'notSent'> => ({ kind: 'notSent', reason })
 
 /** Never throws: what is thrown by a clock that cannot be trusted, or by a mistake of ours, hides how far it came. */
-export async function safely<T>(act: () => Promise<T>): Promise<T | Of<'unknown'>> {
+export async function safely<T>(act: () => Promise<T>): Promise<T | RailOutcomeOf<'unknown'>> {
   try {
     return await act()
   } catch (error) {
@@ -44,7 +41,3 @@ export function standInAt(text: string): URL | undefined {
 /** The text where it has the shape of the gateway's own keys. */
 export const ourKeyIn = (text: unknown): string | undefined =>
   typeof text === 'string' && /^hg-[A-Za-z0-9_-]{27}$/.test(text) ? text : undefined
-
-/** A message's name where it is one that the port can carry. */
-export const messageNameIn = (text: string): string =>
-  /^[a-z0-9_.]{1,60}$/.test(text) ? text : 'unrecognised'

@@ -89,20 +89,20 @@ const unknown = () => ({ kind: 'unknown', reason: WITHHELD })
  * reserved until the rail says so without it.
  */
 export function guardedRail(guard: TextGuard, rail: Rail): Rail {
-  const { authorisations, events } = rail
+  const { authorisations, events, refunds } = rail
   const statement = () => {
     throw withheld('a statement of the rail')
   }
   const ask = { pay: unknown, lookup: unknown, complete: unknown, cancel: unknown }
-  const back = { refund: unknown, lookupRefund: unknown }
   const held = { place: unknown, lookup: unknown, draw: unknown, void: unknown }
   const hear = () => ({ kind: 'unverified', reason: WITHHELD })
   return answering(
     guard,
     rail,
-    { ...ask, ...back, statement },
+    { ...ask, statement },
     {
       authorisations: authorisations && answering(guard, authorisations, held),
+      refunds: refunds && answering(guard, refunds, { make: unknown, lookup: unknown }),
       events: events && answering(guard, events, { hear, fetch: unknown }),
     },
   )

@@ -326,7 +326,7 @@ describe('a message about a payment of ours', () => {
     const { world, word, pay, parked, ledger, rail, make } = listening()
     const { payment } = await pay()
     let found: RailRefundOutcome = { kind: 'unknown', reason: 'late' }
-    Object.assign(rail, { refund: async () => found, lookupRefund: async () => found })
+    Object.assign(rail, { refunds: { make: async () => found, lookup: async () => found } })
     world.rebuild({ rail })
     const { id } = await payment()
     const said = await world.gateway.refund({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { MonitorAnswer } from '../../runtime/core/judges.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
-import type { RailOutcome } from '../../runtime/core/rail.ts'
+import type { RailOutcome, RailOutcomeOf } from '../../runtime/core/rail.ts'
 import type { PaymentRecord } from '../../runtime/core/records.ts'
 import { assemble } from '../../runtime/gateway/gate.ts'
 import { mayCallRail } from '../../runtime/gateway/rail.ts'
@@ -163,7 +163,7 @@ describe('the rail’s word', () => {
   })
 
   it('for more, or in another currency, is never clipped: unknown, kept, and an alarm', async () => {
-    const odd: Partial<Extract<RailOutcome, { kind: 'settled' }>>[] = [
+    const odd: Partial<RailOutcomeOf<'settled'>>[] = [
       { amount: minor(1_001) },
       { currency: 'USD' },
       { amount: minor(0) },

@@ -17,7 +17,7 @@ async function settled(said?: Said, found?: Said) {
   }
   const rail = Object.assign(
     world.rail,
-    said === undefined ? {} : { refund: heard(said), lookupRefund: found ?? said },
+    said === undefined ? {} : { refunds: { make: heard(said), lookup: found ?? said } },
   )
   world.rebuild({ rail })
   const { root } = await world.run()

@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
-import type { RailOutcome, RailReversal } from '../../runtime/core/rail.ts'
+import type { RailOutcomeOf, RailReversal } from '../../runtime/core/rail.ts'
 import { createReconciler } from '../../runtime/gateway/reconcile.ts'
 import { type Leaf, settledFor, World } from './world.ts'
 
-type Settled = Extract<RailOutcome, { kind: 'settled' }>
+type Settled = RailOutcomeOf<'settled'>
 
 async function settled(count = 1) {
   const world = new World()

@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest'
 import { refundKeyOf } from '../../runtime/core/ids.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
-import type { Rail, RailObject, RailOrder, RailOutcome } from '../../runtime/core/rail.ts'
+import type {
+  Rail,
+  RailObject,
+  RailOrder,
+  RailOutcome,
+  RailRefunds,
+} from '../../runtime/core/rail.ts'
 import { createReconciler } from '../../runtime/gateway/reconcile.ts'
 import { message, objectFor, RailWord, strayOf } from './rail-word.ts'
 import { at, START, settledFor, World } from './world.ts'
@@ -241,12 +247,13 @@ describe('the rail’s list', () => {
   it('notes what came back, and is equal in that too', async () => {
     const { pay, list, compare, clock, world, ledger, rail } = listing()
     const order = await pay()
-    Object.assign(rail, {
-      refund: async ({ amount }: { amount: number }) => {
-        return { kind: 'refunded', reference: 'rf', amount, currency: 'INR' }
+    const refunds: RailRefunds = {
+      make: async ({ amount, currency }) => {
+        return { kind: 'refunded', reference: 'rf', amount, currency }
       },
-    })
-    world.rebuild({ rail })
+      lookup: async () => ({ kind: 'absent' }),
+    }
+    world.rebuild({ rail: Object.assign(rail, { refunds }) })
     const word = { payment: order.payment, amount: minor(300), idempotencyKey: 'one', by: 'op' }
     const refund = await world.gateway.refund(word)
     if (!refund.ok) throw new Error(refund.code)

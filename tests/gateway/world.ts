@@ -18,7 +18,13 @@ import {
 import type { Ledger } from '../../runtime/core/ledger.ts'
 import type { Item, Merchants } from '../../runtime/core/merchants.ts'
 import { minor } from '../../runtime/core/money.ts'
-import type { Rail, RailLookup, RailOrder, RailOutcome } from '../../runtime/core/rail.ts'
+import type {
+  Rail,
+  RailLookup,
+  RailOrder,
+  RailOutcome,
+  RailOutcomeOf,
+} from '../../runtime/core/rail.ts'
 import type { NodeRecord, PaymentRecord } from '../../runtime/core/records.ts'
 import { type Seconds, seconds } from '../../runtime/core/time.ts'
 import type { PaymentAnswer } from '../../runtime/core/wire.ts'
@@ -196,7 +202,7 @@ export class FakeRail implements Rail {
   async ready(): Promise<void> {}
 }
 
-export const settledFor = (order: RailOrder): Extract<RailOutcome, { kind: 'settled' }> => ({
+export const settledFor = (order: RailOrder): RailOutcomeOf<'settled'> => ({
   kind: 'settled',
   reference: `ref-${order.key}`,
   amount: order.amount,

@@ -251,7 +251,7 @@ describe('a gateway that died in the middle', () => {
   it('after it called the rail finds that refund and makes no second', async () => {
     const id = await take('one')
     const record = await ledger().payment(payment)
-    const said = await railPort().refund?.({
+    const said = await railPort().refunds?.make({
       ...{ payment, key: refundKeyOf(id), paymentKey: record?.railKey ?? '' },
       ...{
         paymentReference: '',

@@ -127,7 +127,7 @@ describe('PayPal’s messages', () => {
     const paid = await rail.pay(order)
     const reference = paid.kind === 'settled' ? paid.reference : ''
     const [captured] = standIn.messages()
-    await rail.refund?.({
+    await rail.refunds?.make({
       payment: order.payment,
       key: 'hg-refund-1',
       paymentKey: order.key,

@@ -250,10 +250,10 @@ describe('what is asked back of a capture', () => {
   })
 
   it('is refunded once for one key, in parts, with each part’s own id', async () => {
-    const first = await rail.refund?.(refundOf('hg-refund-1', 25_000))
+    const first = await rail.refunds?.make(refundOf('hg-refund-1', 25_000))
     expect(first).toMatchObject({ kind: 'refunded', amount: 25_000, currency: 'USD' })
-    expect(await rail.refund?.(refundOf('hg-refund-1', 25_000))).toEqual(first)
-    const second = await rail.refund?.(refundOf('hg-refund-2', 100_000))
+    expect(await rail.refunds?.make(refundOf('hg-refund-1', 25_000))).toEqual(first)
+    const second = await rail.refunds?.make(refundOf('hg-refund-2', 100_000))
     expect(standIn.book()).toEqual({ totals: {}, payments: 1, refunds: 2 })
     expect(await rail.lookup(order.key, { ...known(order), reference })).toMatchObject({
       kind: 'settled',
@@ -270,7 +270,7 @@ describe('what is asked back of a capture', () => {
   })
 
   it('is not noted without its own id while it is on its way, though the capture is called refunded', async () => {
-    await rail.refund?.(refundOf('hg-refund-1', 125_000))
+    await rail.refunds?.make(refundOf(refundKeyOf('rfd_1'), 125_000))
     const slow = openPaypal(standIn, {
       instrument: standIn.instrument,
       transport: rewriting(/("refunds":\[\{.*?"status":)"COMPLETED"/, '$1"PENDING"'),
@@ -283,7 +283,7 @@ describe('what is asked back of a capture', () => {
 
   it('is told from its payment on the account’s list, though it carries its words', async () => {
     const asked = { ...known(order), submittedAtSeconds: Math.floor(standIn.nowMs() / 1000) }
-    await rail.refund?.(refundOf(refundKeyOf('rfd_1'), 25_000))
+    await rail.refunds?.make(refundOf(refundKeyOf('rfd_1'), 25_000))
     standIn.advance(7 * 3600)
     expect(await rail.lookup(order.key, asked)).toMatchObject({
       kind: 'settled',
@@ -299,13 +299,13 @@ describe('what is asked back of a capture', () => {
   })
 
   it('is not asked for where it is more than what is left, or another payment’s', async () => {
-    await rail.refund?.(refundOf('hg-refund-1', 100_000))
-    expect(await rail.refund?.(refundOf('hg-refund-2', 25_001))).toEqual({
+    await rail.refunds?.make(refundOf('hg-refund-1', 100_000))
+    expect(await rail.refunds?.make(refundOf('hg-refund-2', 25_001))).toEqual({
       kind: 'notSent',
       reason: 'amount_exceeds_remaining',
     })
     const others = { ...refundOf('hg-refund-3', 100), paymentKey: 'hg-another' }
-    expect(await rail.refund?.(others)).toEqual({ kind: 'notSent', reason: 'payment_differs' })
+    expect(await rail.refunds?.make(others)).toEqual({ kind: 'notSent', reason: 'payment_differs' })
     expect(standIn.book()).toMatchObject({ totals: { USD: 25_000 }, refunds: 1 })
   })
 
@@ -314,33 +314,39 @@ describe('what is asked back of a capture', () => {
     async (fault) => {
       standIn.script({ on: 'refund', fault })
       const asked = refundOf('hg-refund-1', 125_000)
-      expect(await rail.refund?.(asked)).toMatchObject({ kind: 'unknown' })
-      const found = await rail.lookupRefund?.(asked)
+      expect(await rail.refunds?.make(asked)).toMatchObject({ kind: 'unknown' })
+      const found = await rail.refunds?.lookup(asked)
       expect(found).toMatchObject({ kind: 'refunded', amount: 125_000 })
-      expect(await rail.refund?.(asked)).toEqual(found)
+      expect(await rail.refunds?.make(asked)).toEqual(found)
       expect(standIn.book()).toEqual({ totals: {}, payments: 1, refunds: 1 })
     },
   )
 
   it('is absent when it was never made, pending while it is pending, and declined in PayPal’s word', async () => {
     const asked = refundOf('hg-refund-1', 125_000)
-    expect(await rail.lookupRefund?.(asked)).toEqual({ kind: 'absent' })
+    expect(await rail.refunds?.lookup(asked)).toEqual({ kind: 'absent' })
     standIn.script({ on: 'refund', fault: 'decline' })
-    expect(await rail.refund?.(asked)).toMatchObject({
+    expect(await rail.refunds?.make(asked)).toMatchObject({
       kind: 'declined',
       reason: 'refund_failed_insufficient_funds',
     })
     standIn.script({ on: 'refund', fault: 'pending' })
-    expect(await rail.refund?.(asked)).toMatchObject({ kind: 'unknown', reason: 'refund_pending' })
+    expect(await rail.refunds?.make(asked)).toMatchObject({
+      kind: 'unknown',
+      reason: 'refund_pending',
+    })
     standIn.advance(1)
-    expect(await rail.lookupRefund?.(asked)).toMatchObject({ kind: 'refunded' })
+    expect(await rail.refunds?.lookup(asked)).toMatchObject({ kind: 'refunded' })
   })
 
   it('never takes a smaller refund for the one that was asked', async () => {
     standIn.script({ on: 'refund', fault: 'wrongAmount' })
     const asked = refundOf('hg-refund-1', 125_000)
-    expect(await rail.refund?.(asked)).toMatchObject({ kind: 'unknown', reason: 'amount_differs' })
-    expect(await rail.lookupRefund?.(asked)).toMatchObject({ kind: 'unknown' })
+    expect(await rail.refunds?.make(asked)).toMatchObject({
+      kind: 'unknown',
+      reason: 'amount_differs',
+    })
+    expect(await rail.refunds?.lookup(asked)).toMatchObject({ kind: 'unknown' })
   })
 
   it('cannot be asked back of a payout', async () => {
@@ -352,8 +358,11 @@ describe('what is asked back of a capture', () => {
       paymentAccount: payout.account,
       paymentReference: referenceOf(paid),
     }
-    expect(await rail.refund?.(asked)).toEqual({ kind: 'notSent', reason: 'payout_not_refundable' })
-    expect(await rail.lookupRefund?.(asked)).toEqual({ kind: 'absent' })
+    expect(await rail.refunds?.make(asked)).toEqual({
+      kind: 'notSent',
+      reason: 'payout_not_refundable',
+    })
+    expect(await rail.refunds?.lookup(asked)).toEqual({ kind: 'absent' })
   })
 
   it('shows what PayPal took back of itself', async () => {

@@ -302,7 +302,7 @@ describe('a refund', () => {
   ])('is not sent where the payment %s', async (_what, change, reason) => {
     const asked = await back()
     set(/^GET \/v1\/payments\/\w+$/, change)
-    expect(await rail.refund?.(asked)).toEqual({ kind: 'notSent', reason })
+    expect(await rail.refunds?.make(asked)).toEqual({ kind: 'notSent', reason })
     expect(standIn.book().refunds).toBe(0)
   })
 
@@ -314,14 +314,14 @@ describe('a refund', () => {
   ])('%s is not made', async (_what, change, kind) => {
     const asked = await back()
     set(/\/refund$/, change)
-    expect(await rail.refund?.(asked)).toMatchObject({ kind })
+    expect(await rail.refunds?.make(asked)).toMatchObject({ kind })
   })
 
   it('is not absent by a list of another payment’s', async () => {
     const asked = await back()
-    await rail.refund?.(asked)
+    await rail.refunds?.make(asked)
     setEach(/\/refunds$/, { payment_id: `pay_${'A'.repeat(14)}` })
-    expect(await rail.lookupRefund?.(asked)).toMatchObject({
+    expect(await rail.refunds?.lookup(asked)).toMatchObject({
       kind: 'unknown',
       reason: 'answer_differs',
     })

@@ -135,12 +135,12 @@ describe('a refund that meets', () => {
       currency: 'INR',
     } as const
     meet('refund', fault)
-    const said = await rail.refund?.(asked)
+    const said = await rail.refunds?.make(asked)
     expect(said).toMatchObject(reason === undefined ? { kind } : { kind, reason })
     expectNoSecret(said)
     expect(standIn.book().refunds).toBe(booked ? 1 : 0)
     const after = { wrongAmount: 'unknown', pending: 'unknown' } as Record<string, string>
-    const found = await rail.lookupRefund?.(asked)
+    const found = await rail.refunds?.lookup(asked)
     expectNoSecret(found)
     expect(found?.kind).toBe(after[fault] ?? (booked ? 'refunded' : 'absent'))
   })

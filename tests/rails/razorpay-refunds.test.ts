@@ -41,17 +41,17 @@ describe.each(['order', 'link'] as const)('a refund of an %s', (account) => {
   it('gives back in parts, each once for its key, and the look-up says each by its own id', async () => {
     const { settled, back, look } = await paid(account)
     const [a, b] = [back(25_000), back(100_000)]
-    const first = await rail.refund?.(a)
+    const first = await rail.refunds?.make(a)
     expect(first).toEqual({
       kind: 'refunded',
       reference: expect.stringMatching(/^rfnd_/),
       amount: 25_000,
       currency: 'INR',
     })
-    expect(await rail.refund?.(a)).toEqual(first)
-    expect(await rail.lookupRefund?.(a)).toEqual(first)
-    expect(await rail.lookupRefund?.(b)).toEqual({ kind: 'absent' })
-    const second = await rail.refund?.(b)
+    expect(await rail.refunds?.make(a)).toEqual(first)
+    expect(await rail.refunds?.lookup(a)).toEqual(first)
+    expect(await rail.refunds?.lookup(b)).toEqual({ kind: 'absent' })
+    const second = await rail.refunds?.make(b)
     expect(await look()).toEqual({
       ...settled,
       status: 'REFUNDED',
@@ -68,7 +68,7 @@ describe.each(['order', 'link'] as const)('a refund of an %s', (account) => {
   it('always states its amount, and carries our key as header and receipt', async () => {
     const { back } = await paid(account)
     const asked = back(25_000)
-    await rail.refund?.(asked)
+    await rail.refunds?.make(asked)
     expect(posts()).toHaveLength(1)
     expect(posts()[0]?.headers['x-refund-idempotency']).toBe(asked.key)
     expect(posts()[0]?.body).toEqual({
@@ -89,14 +89,14 @@ describe.each(['order', 'link'] as const)('a refund of an %s', (account) => {
     ['an id that is another path', { paymentReference: 'pay_1/capture#' }, 'order_not_expressible'],
   ] as const)('is not sent for %s', async (_what, change, reason) => {
     const { back } = await paid(account)
-    expect(await rail.refund?.(back(25_000, change))).toEqual({ kind: 'notSent', reason })
+    expect(await rail.refunds?.make(back(25_000, change))).toEqual({ kind: 'notSent', reason })
     expect(posts()).toEqual([])
   })
 
   it('is not sent for more than is left, however the parts were asked', async () => {
     const { back } = await paid(account)
-    await rail.refund?.(back(100_000))
-    const outcome = await rail.refund?.(back(25_001))
+    await rail.refunds?.make(back(100_000))
+    const outcome = await rail.refunds?.make(back(25_001))
     expect(outcome).toEqual({ kind: 'notSent', reason: 'amount_exceeds_remaining' })
   })
 
@@ -104,9 +104,9 @@ describe.each(['order', 'link'] as const)('a refund of an %s', (account) => {
     const { back } = await paid(account)
     const asked = back(125_000)
     standIn.script({ on: 'refund', fault: 'resetAfter' })
-    expect(await rail.refund?.(asked)).toMatchObject({ kind: 'unknown' })
-    expect(await rail.lookupRefund?.(asked)).toMatchObject({ kind: 'refunded', amount: 125_000 })
-    expect(await rail.refund?.(asked)).toMatchObject({ kind: 'refunded' })
+    expect(await rail.refunds?.make(asked)).toMatchObject({ kind: 'unknown' })
+    expect(await rail.refunds?.lookup(asked)).toMatchObject({ kind: 'refunded', amount: 125_000 })
+    expect(await rail.refunds?.make(asked)).toMatchObject({ kind: 'refunded' })
     expect(posts()).toHaveLength(1)
   })
 
@@ -114,31 +114,31 @@ describe.each(['order', 'link'] as const)('a refund of an %s', (account) => {
     const { back } = await paid(account)
     const asked = back(25_000)
     standIn.script({ on: 'refund', fault: 'resetBefore' })
-    expect(await rail.refund?.(asked)).toMatchObject({ kind: 'unknown' })
-    expect(await rail.lookupRefund?.(asked)).toEqual({ kind: 'absent' })
+    expect(await rail.refunds?.make(asked)).toMatchObject({ kind: 'unknown' })
+    expect(await rail.refunds?.lookup(asked)).toEqual({ kind: 'absent' })
     standIn.script({ on: 'payment.refunds', fault: 'html200After' })
-    expect(await rail.lookupRefund?.(asked)).toMatchObject({ kind: 'unknown' })
+    expect(await rail.refunds?.lookup(asked)).toMatchObject({ kind: 'unknown' })
   })
 
   it('that is pending at the rail is unknown until it is processed', async () => {
     const { back, settled, look } = await paid(account)
     const asked = back(25_000)
     standIn.script({ on: 'refund', fault: 'pending' })
-    expect(await rail.refund?.(asked)).toMatchObject({
+    expect(await rail.refunds?.make(asked)).toMatchObject({
       kind: 'unknown',
       reason: 'refund_pending',
       status: 'PENDING',
     })
     expect(await look()).toEqual(settled)
     standIn.advance(DAY)
-    expect(await rail.lookupRefund?.(asked)).toMatchObject({ kind: 'refunded' })
+    expect(await rail.refunds?.lookup(asked)).toMatchObject({ kind: 'refunded' })
     expect(await look()).toMatchObject({ back: [{ kind: 'refunded', amount: 25_000 }] })
   })
 
   it('of another amount than was asked is unknown', async () => {
     const { back } = await paid(account)
     standIn.script({ on: 'refund', fault: 'wrongAmount' })
-    const outcome = await rail.refund?.(back(25_000))
+    const outcome = await rail.refunds?.make(back(25_000))
     expect(outcome).toMatchObject({ kind: 'unknown', reason: 'amount_differs' })
   })
 
@@ -146,22 +146,22 @@ describe.each(['order', 'link'] as const)('a refund of an %s', (account) => {
     const { back } = await paid(account)
     const asked = back(25_000)
     standIn.script({ on: 'refund', fault: 'decline' })
-    expect(await rail.refund?.(asked)).toEqual({ kind: 'declined', reason: 'refused_by_rail' })
+    expect(await rail.refunds?.make(asked)).toEqual({ kind: 'declined', reason: 'refused_by_rail' })
     expect(posts()).toHaveLength(1)
   })
 
   it('is unknown while an earlier request with its key is under way', async () => {
     const { back } = await paid(account)
     standIn.script({ on: 'refund', fault: 'inProgress409' })
-    const outcome = await rail.refund?.(back(25_000))
+    const outcome = await rail.refunds?.make(back(25_000))
     expect(outcome).toEqual({ kind: 'unknown', reason: 'key_in_use' })
   })
 
   it('whose key is another amount’s is not taken for this one’s', async () => {
     const { back } = await paid(account)
     const first = back(25_000)
-    await rail.refund?.(first)
-    expect(await rail.refund?.({ ...first, amount: minor(30_000) })).toMatchObject({
+    await rail.refunds?.make(first)
+    expect(await rail.refunds?.make({ ...first, amount: minor(30_000) })).toMatchObject({
       kind: 'unknown',
       reason: 'amount_differs',
     })

@@ -190,7 +190,7 @@ describe('the razorpay package', () => {
     await rail.complete?.(known)
     const { key: paymentKey, account: paymentAccount, amount, currency } = order
     const back = { paymentKey, paymentAccount, paymentReference: payment, amount, currency }
-    await rail.refund?.({ payment: order.payment, key: 'hg-refund-of-it', ...back })
+    await rail.refunds?.make({ payment: order.payment, key: 'hg-refund-of-it', ...back })
     const bodies = standIn.seen.filter(({ method }) => method === 'POST').slice(1)
     expect(bodies.map(({ operation }) => operation)).toEqual(['order.create', 'capture', 'refund'])
     for (const { body } of bodies) expect(body).toMatchObject({ amount: 500 })

@@ -93,7 +93,7 @@ describe.each(CASES)('a recorded payment over $name', ({ start, others, make, cu
       amount: minor(500),
       currency: of.currency,
     }
-    return [paid, await rail.lookup(of.key, known), await rail.refund?.(refund)]
+    return [paid, await rail.lookup(of.key, known), await rail.refunds?.make(refund)]
   }
 
   beforeEach(async () => {

@@ -43,8 +43,8 @@ const order = (amount: number, change: Partial<RailRefund> = {}): RailRefund => 
   currency: 'JPY',
   ...change,
 })
-const refund = (of: RailRefund) => rail.refund?.(of)
-const lookup = (of: RailRefund) => rail.lookupRefund?.(of)
+const refund = (of: RailRefund) => rail.refunds?.make(of)
+const lookup = (of: RailRefund) => rail.refunds?.lookup(of)
 const script = (rule: object) => operator.post('script', { on: 'refund', ...rule })
 const back = async () => (await operator.book()).totals.JPY
 

@@ -50,8 +50,10 @@ describe('an answer of a rail that holds a secret', () => {
     lookup: async () => words,
     complete: async () => words,
     cancel: async () => ({ kind: 'declined', reason: SECRET }),
-    refund: async () => ({ ...words, kind: 'refunded' }),
-    lookupRefund: async () => ({ ...words, kind: 'refunded' }),
+    refunds: {
+      make: async () => ({ ...words, kind: 'refunded' }),
+      lookup: async () => ({ ...words, kind: 'refunded' }),
+    },
     authorisations: {
       takes: () => true,
       place: async () => ({ ...words, kind: 'authorised', untilSeconds: 1 }),
@@ -84,8 +86,8 @@ describe('an answer of a rail that holds a secret', () => {
     expect(await rail.lookup('hg-1')).toEqual(WITHHELD)
     expect(await rail.complete?.(known)).toEqual(WITHHELD)
     expect(await rail.cancel?.(known)).toEqual(WITHHELD)
-    expect(await rail.refund?.(refund)).toEqual(WITHHELD)
-    expect(await rail.lookupRefund?.(refund)).toEqual(WITHHELD)
+    expect(await rail.refunds?.make(refund)).toEqual(WITHHELD)
+    expect(await rail.refunds?.lookup(refund)).toEqual(WITHHELD)
     const { authorisations, events, statement } = rail
     const authorisation = { key: 'k', account: 'a', amount: minor(1), currency: 'INR' } as const
     expect(authorisations?.takes(order)).toBe(true)
@@ -103,7 +105,7 @@ describe('an answer of a rail that holds a secret', () => {
   it('passes where there is none, and what a rail does not have stays absent', async () => {
     const quiet = guardedRail(watching(), fakeRail())
     expect(await quiet.pay(order)).toMatchObject({ kind: 'settled', reference: 'sim_1' })
-    expect([quiet.refund, quiet.events, quiet.authorisations, quiet.statement]).toEqual(
+    expect([quiet.refunds, quiet.events, quiet.authorisations, quiet.statement]).toEqual(
       Array(4).fill(undefined),
     )
     expect(quiet.name).toBe('simulated')

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { z } from 'zod'
 import { outsideIdSchema } from '../../core/ids.ts'
-import { CURRENCIES, type Currency, formatMoney } from '../../core/money.ts'
+import { formatMoney, isCurrency } from '../../core/money.ts'
 import { isoTime, seconds } from '../../core/time.ts'
 import { outsideView, reconcileAnswer } from '../../http/shapes.ts'
 import { Failure } from '../failure.ts'
@@ -16,12 +16,9 @@ interface Options extends ServerOptions {
 type Answer = z.infer<typeof reconcileAnswer>
 type Statement = NonNullable<Answer['statement']>
 
-const isOurs = (currency: string): currency is Currency =>
-  CURRENCIES.some((each) => each === currency)
-
 /** A rail moves currencies whose minor unit nobody here knows. */
 export const anyMoney = (amount: number, currency: string): string =>
-  isOurs(currency) ? formatMoney(amount, currency) : `${currency} ${amount} (minor units)`
+  isCurrency(currency) ? formatMoney(amount, currency) : `${currency} ${amount} (minor units)`
 
 export const outsideText = (moved: z.infer<typeof outsideView>): string =>
   `${moved.id}\n${table([

@@ -1,10 +1,11 @@
 /** What an answer of PayPal's means: a refusal only in PayPal's own known words, and everything else is no word. */
 import { z } from 'zod'
 import type { Json } from '../../core/json.ts'
-import { declined, notSent, type Of, unknown } from '../words.ts'
+import type { RailOutcomeOf } from '../../core/rail.ts'
+import { declined, notSent, unknown } from '../words.ts'
 import type { Said } from './client.ts'
 
-export type Refused = Of<'declined' | 'notSent' | 'unknown'>
+export type Refused = RailOutcomeOf<'declined' | 'notSent' | 'unknown'>
 
 /** Texts of answers, which are longer than anything that is used of them. */
 export const textSchema = z.string().max(4_000)
@@ -76,7 +77,7 @@ const REFUSING_ISSUES = new Set(
 export function refusalOf(
   status: number,
   error: PaypalError | undefined,
-): Of<'declined'> | undefined {
+): RailOutcomeOf<'declined'> | undefined {
   if (error === undefined || status < 400 || status >= 500 || status === 409) return undefined
   const { name, issues } = error
   const issue = issues.find((word) => REFUSING_ISSUES.has(word))
@@ -107,7 +108,7 @@ export function read<T>(schema: z.ZodType<T>, said: Said): T | undefined {
 }
 
 /** Why there is no answer to a question. What did not get there says nothing about what was asked for. */
-export function noAnswer(said: Said, reference?: string): Of<'unknown'> {
+export function noAnswer(said: Said, reference?: string): RailOutcomeOf<'unknown'> {
   const more = reference === undefined ? {} : { reference }
   if (said.kind !== 'said') return unknown(said.reason, more)
   return unknown(said.status < 300 ? 'answer_malformed' : `status_${said.status}`, more)

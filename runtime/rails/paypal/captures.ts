@@ -3,7 +3,7 @@
  * COMPLETED while its capture is PENDING, so only the capture's own status counts.
  */
 import { z } from 'zod'
-import { minor } from '../../core/money.ts'
+import { isCurrency, minor } from '../../core/money.ts'
 import {
   type RailOrder,
   type RailOutcome,
@@ -13,7 +13,7 @@ import {
 import { declined, unknown } from '../words.ts'
 import { isId } from './accounts.ts'
 import { textSchema } from './answers.ts'
-import { isOurs, sumOf } from './money.ts'
+import { sumOf } from './money.ts'
 import { timeSchema } from './search.ts'
 
 export const amountSchema = z.object({ currency_code: textSchema, value: textSchema })
@@ -125,7 +125,7 @@ export function judgeCapture(
   if (status === 'DECLINED' || status === 'FAILED') return declined(status.toLowerCase(), status)
   if (status === 'PENDING') return { kind: 'pending', awaits: 'rail', reference: pendingAs, status }
   const sum = sumOf(said.value, said.currency_code)
-  if (!isTaken(capture) || sum === undefined || sum.isNegative || !isOurs(sum.currency)) {
+  if (!isTaken(capture) || sum === undefined || sum.isNegative || !isCurrency(sum.currency)) {
     return unknown('answer_malformed', { reference, status })
   }
   const { amount, currency } = sum

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { LIMITS } from '../../core/limits.ts'
 import {
+  messageNameOf,
   type RailEvents,
   type RailHeard,
   type RailMessage,
@@ -12,7 +13,7 @@ import {
   railStatusOf,
 } from '../../core/rail.ts'
 import { type Clock, nowSeconds } from '../../core/time.ts'
-import { messageNameIn, ourKeyIn, safely, unknown } from '../words.ts'
+import { ourKeyIn, safely, unknown } from '../words.ts'
 import { isId } from './accounts.ts'
 import { isNotFound, noAnswer, read, textSchema } from './answers.ts'
 import {
@@ -109,7 +110,7 @@ async function hear(deps: EventDeps, { headers, body }: RailMessage): Promise<Ra
   return {
     kind: 'event',
     id: event.id,
-    name: messageNameIn(event.event_type.toLowerCase().replaceAll('-', '_')),
+    name: messageNameOf(event.event_type),
     ...(object ? { object: { ref: object } } : {}),
   }
 }

@@ -1,5 +1,5 @@
 /** Amounts as PayPal writes them: texts with as many decimals as PayPal gives the currency, never a float. */
-import { CURRENCIES, type Currency, type Minor, minorSchema } from '../../core/money.ts'
+import { type Currency, type Minor, minorSchema } from '../../core/money.ts'
 
 /** Decimals on this rail. KWD is not taken by PayPal; INR only within India, which an account abroad is not. */
 const PLACES: Readonly<Partial<Record<Currency, 0 | 2>>> = { USD: 2, JPY: 0 }
@@ -40,6 +40,3 @@ export function sumOf(
   const amount = minorSchema.safeParse(Number(`${whole}${digits.slice(0, places)}`))
   return amount.success ? { amount: amount.data, currency, isNegative: sign === '-' } : undefined
 }
-
-export const isOurs = (currency: string): currency is Currency =>
-  CURRENCIES.some((known) => known === currency)

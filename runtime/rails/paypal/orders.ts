@@ -2,7 +2,13 @@
  * Payments to a merchant: an order whose payee is pinned, agreed to by a payer or charged to a saved instrument. The order
  * is made first and moves nothing; its id is known before a capture is asked for, so that a lost answer can be looked up.
  */
-import type { RailKnown, RailLookup, RailOrder, RailOutcome } from '../../core/rail.ts'
+import type {
+  RailKnown,
+  RailLookup,
+  RailOrder,
+  RailOutcome,
+  RailOutcomeOf,
+} from '../../core/rail.ts'
 import { railStatusOf } from '../../core/rail.ts'
 import { type Clock, nowSeconds } from '../../core/time.ts'
 import { declined, notSent, unknown } from '../words.ts'
@@ -58,7 +64,7 @@ export async function makeOrder(
   intent: 'CAPTURE' | 'AUTHORIZE',
   order: Pick<RailOrder, 'key' | 'account' | 'amount' | 'currency'> & { readonly note?: string },
   deadline: Deadline,
-): Promise<Order | Extract<RailOutcome, { kind: 'notSent' | 'declined' | 'unknown' }>> {
+): Promise<Order | RailOutcomeOf<'notSent' | 'declined' | 'unknown'>> {
   const to = accountOf(order.account)
   const value = valueText(order.amount, order.currency)
   if (to?.kind !== 'merchant' || value === undefined) return notSent('order_not_expressible')

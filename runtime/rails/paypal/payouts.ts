@@ -3,7 +3,7 @@
  * later, so that only the item's own status says what became of it.
  */
 import { z } from 'zod'
-import type { Currency } from '../../core/money.ts'
+import { isCurrency } from '../../core/money.ts'
 import {
   type RailKnown,
   type RailLookup,
@@ -17,7 +17,7 @@ import { declined, notSent, unknown } from '../words.ts'
 import { accountOf, isId } from './accounts.ts'
 import { errorIn, isNotFound, noAnswer, read, refusedBy, textSchema } from './answers.ts'
 import type { Deadline, PaypalClient, Said } from './client.ts'
-import { isOurs, sumOf, valueText } from './money.ts'
+import { sumOf, valueText } from './money.ts'
 import { batchRequest, cancelItemRequest, itemRequest, payoutRequest } from './requests.ts'
 import { type Found, findByKey } from './search.ts'
 
@@ -143,7 +143,7 @@ function judgeItem(
   }
   const status = railStatusOf(item.transaction_status ?? 'PENDING')
   const sum = sumOf(asked.amount.value, asked.amount.currency)
-  if (sum === undefined || sum.isNegative || !isOurs(sum.currency)) {
+  if (sum === undefined || sum.isNegative || !isCurrency(sum.currency)) {
     return unknown('amount_differs', { reference, status })
   }
   const { amount, currency } = sum
@@ -215,11 +215,8 @@ export function judgeFound(found: Found, reference: string | undefined): RailLoo
     return reference === undefined ? found : unknown('reference_not_found', { reference })
   }
   const { id, word, sum } = found
-  if (!isOurs(sum.currency)) return unknown('amount_differs', { reference: id })
-  const { amount, currency }: { amount: typeof sum.amount; currency: Currency } = {
-    amount: sum.amount,
-    currency: sum.currency,
-  }
+  if (!isCurrency(sum.currency)) return unknown('amount_differs', { reference: id })
+  const { amount, currency } = sum
   const settled = { kind: 'settled', reference: id, amount, currency } as const
   if (word === 'S') return { ...settled, status: 'SUCCESS' }
   if (word === 'P') return pendingAt(id, 'PENDING')

@@ -2,8 +2,13 @@
  * Refunds of captures. The capture is read first: what it says of itself decides whether anything is asked at all, and
  * the amount is always stated, because PayPal takes a missing one for everything that is left.
  */
-import { type RailRefund, type RailRefundOutcome, railStatusOf } from '../../core/rail.ts'
-import { declined, notSent, type Of, unknown } from '../words.ts'
+import {
+  type RailOutcomeOf,
+  type RailRefund,
+  type RailRefundOutcome,
+  railStatusOf,
+} from '../../core/rail.ts'
+import { declined, notSent, unknown } from '../words.ts'
 import { accountOf, isId, isKey } from './accounts.ts'
 import { noAnswer, read, refusedBy } from './answers.ts'
 import {
@@ -72,7 +77,7 @@ async function readBooks(
   client: PaypalClient,
   reference: string,
   deadline: Deadline,
-): Promise<Books | Of<'unknown'>> {
+): Promise<Books | RailOutcomeOf<'unknown'>> {
   const got = await client.call(getCaptureRequest(reference), deadline)
   const capture = read(captureSchema, got)
   if (capture === undefined) return noAnswer(got)

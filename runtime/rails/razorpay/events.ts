@@ -6,8 +6,7 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { LIMITS } from '../../core/limits.ts'
-import type { RailHeard, RailMessage } from '../../core/rail.ts'
-import { messageNameIn } from '../words.ts'
+import { messageNameOf, type RailHeard, type RailMessage } from '../../core/rail.ts'
 import { reversalOf } from './payouts.ts'
 import { IDS, jsonOf } from './wire.ts'
 
@@ -44,7 +43,7 @@ export function hear(secrets: readonly string[], message: RailMessage): RailHear
   return {
     kind: 'event',
     id: /^[A-Za-z0-9_-]{1,64}$/.test(id) ? id : `sha256:${hash('sha256', body, 'base64url')}`,
-    name: messageNameIn(event),
+    name: messageNameOf(event),
     ...(ref === undefined ? {} : { object: { ref } }),
   }
 }

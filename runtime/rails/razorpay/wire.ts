@@ -1,8 +1,9 @@
 /** What Razorpay's answers must look like before anything in them counts: ids, whole subunits, states. */
 import { z } from 'zod'
-import { minorSchema, positiveMinorSchema } from '../../core/money.ts'
+import { anyCurrencySchema, minorSchema, positiveMinorSchema } from '../../core/money.ts'
+import type { RailOutcomeOf } from '../../core/rail.ts'
 import type { Exchange } from '../exchange.ts'
-import { notSent, type Of, unknown } from '../words.ts'
+import { notSent, unknown } from '../words.ts'
 
 const idOf = (prefix: string) => new RegExp(`^${prefix}_[A-Za-z0-9]{14}$`)
 
@@ -30,7 +31,6 @@ const notesSchema = z.unknown().transform((notes): unknown =>
     : undefined,
 )
 
-const currencyCode = z.string().regex(/^[A-Z]{3}$/)
 const seconds = z.number().int().min(0)
 const state = z.string().max(80)
 
@@ -39,7 +39,7 @@ export const payoutSchema = z.looseObject({
   entity: z.literal('payout'),
   fund_account_id: z.string().regex(IDS.fundAccount),
   amount: positiveMinorSchema,
-  currency: currencyCode,
+  currency: anyCurrencySchema,
   status: state,
   utr: z.string().nullish(),
   reference_id: z.string().nullish(),
@@ -51,7 +51,7 @@ export const orderSchema = z.looseObject({
   id: z.string().regex(IDS.order),
   entity: z.literal('order'),
   amount: positiveMinorSchema,
-  currency: currencyCode,
+  currency: anyCurrencySchema,
   receipt: z.string().nullish(),
   status: state,
   created_at: seconds,
@@ -62,7 +62,7 @@ export const paymentSchema = z.looseObject({
   entity: z.literal('payment'),
   /** 0 where a payer only registers a means of payment. */
   amount: minorSchema,
-  currency: currencyCode,
+  currency: anyCurrencySchema,
   status: state,
   order_id: z.string().regex(IDS.order).nullish(),
   amount_refunded: minorSchema,
@@ -75,7 +75,7 @@ export const refundSchema = z.looseObject({
   id: z.string().regex(IDS.refund),
   entity: z.literal('refund'),
   amount: positiveMinorSchema,
-  currency: currencyCode,
+  currency: anyCurrencySchema,
   payment_id: z.string().regex(IDS.payment),
   receipt: z.string().nullish(),
   notes: notesSchema,
@@ -86,7 +86,7 @@ export const refundSchema = z.looseObject({
 export const linkSchema = z.looseObject({
   id: z.string().regex(IDS.link),
   amount: positiveMinorSchema,
-  currency: currencyCode,
+  currency: anyCurrencySchema,
   reference_id: z.string().nullish(),
   status: state,
   short_url: z.string().max(500),
@@ -129,7 +129,7 @@ export const linksSchema = z
   .looseObject({ payment_links: z.array(linkSchema) })
   .transform(({ payment_links: items }) => items)
 
-export type NoWord = Of<'notSent' | 'unknown'>
+export type NoWord = RailOutcomeOf<'notSent' | 'unknown'>
 
 export type Said<T> =
   | { readonly kind: 'said'; readonly value: T }

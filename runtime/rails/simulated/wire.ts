@@ -1,6 +1,7 @@
 /** What the simulated rail says and hears: the one place where its server and its adapter agree. */
 import { z } from 'zod'
-import { currencySchema, positiveMinorSchema } from '../../core/money.ts'
+import { anyCurrencySchema, currencySchema, positiveMinorSchema } from '../../core/money.ts'
+import { DIRECTIONS, railStatusSchema } from '../../core/rail.ts'
 
 /** No dot: a key stands in a path, where `..` would be another route. */
 export const payoutKeySchema = z.string().regex(/^[A-Za-z0-9_-]{1,80}$/)
@@ -81,10 +82,10 @@ const entrySchema = z.strictObject({
   id: z.string().min(1).max(120),
   type: z.enum(['payout', 'refund', 'reversal', 'other']),
   key: payoutKeySchema.optional(),
-  direction: z.enum(['out', 'in']),
+  direction: z.enum(DIRECTIONS),
   amount: positiveMinorSchema,
-  currency: z.string().regex(/^[A-Z]{3}$/),
-  status: z.string().regex(/^[A-Z_]{1,40}$/),
+  currency: anyCurrencySchema,
+  status: railStatusSchema,
   atSeconds: z.number().int().min(0),
 })
 export type Entry = z.infer<typeof entrySchema>
@@ -99,9 +100,9 @@ export type StatementView = z.infer<typeof statementSchema>
 
 /** `POST /strays`: money moves on the account without anybody's request; not part of `totals`. */
 export const straySchema = z.strictObject({
-  direction: z.enum(['out', 'in']),
+  direction: z.enum(DIRECTIONS),
   amount: positiveMinorSchema,
-  currency: z.string().regex(/^[A-Z]{3}$/),
+  currency: anyCurrencySchema,
 })
 export type Stray = z.infer<typeof straySchema>
 
