@@ -6,15 +6,21 @@
  */
 import { Fault } from '../core/errors.ts'
 import { LIMITS } from '../core/limits.ts'
-import type { Rail, RailKnown, RailLookup, RailOutcome } from '../core/rail.ts'
+import type { Rail, RailKnown, RailLookup, RailOrder, RailOutcome } from '../core/rail.ts'
 import type { Clock } from '../core/time.ts'
 import { exchange, type Transport } from './exchange.ts'
 import { accountOf, inexpressible, isKey } from './paypal/accounts.ts'
 import { createAuthorisations } from './paypal/authorisations.ts'
 import { createClient, type PaypalClient } from './paypal/client.ts'
 import { createEvents } from './paypal/events.ts'
-import { cancelMerchant, completeMerchant, lookUpMerchant, payMerchant } from './paypal/orders.ts'
-import { cancelPayout, lookUpPayout, payOut } from './paypal/payouts.ts'
+import {
+  cancelMerchant,
+  completeMerchant,
+  lookUpMerchant,
+  type OrderDeps,
+  payMerchant,
+} from './paypal/orders.ts'
+import { cancelPayout, lookUpPayout, type PayoutDeps, payOut } from './paypal/payouts.ts'
 import { lookUpRefund, refundCapture } from './paypal/refunds.ts'
 import { createStatement, LAG_SECONDS } from './paypal/search.ts'
 import { createVault, type PaypalVault } from './paypal/vault.ts'
@@ -45,13 +51,12 @@ const HOSTS = {
 export function createPaypalRail(options: PaypalRailOptions): Rail {
   const { clock, webhookId, instrument } = options
   const { base, client } = connect(options)
-  const payouts = { client, clock }
+  const payout = byPayout({ client, clock })
   const orders = { client, clock, base, instrument }
-  /** By a payout or by an order, as the account says. */
-  const by = <T>(account: string, payout: () => Promise<T>, merchant: () => Promise<T>) =>
-    accountOf(account)?.kind === 'merchant' ? merchant() : payout()
-  const refused = ({ order }: RailKnown) =>
-    isKey(order.key) && accountOf(order.account) ? undefined : unknown('key_not_expressible')
+  const merchant = byOrder(orders)
+  const wayOf = ({ account }: Pick<RailOrder, 'account'>) =>
+    accountOf(account)?.kind === 'merchant' ? merchant : payout
+  const isSayable = ({ key, account }: RailOrder) => isKey(key) && accountOf(account) !== undefined
 
   return {
     name: 'paypal',
@@ -69,41 +74,26 @@ export function createPaypalRail(options: PaypalRailOptions): Rail {
     pay: (order) =>
       safely(async () => {
         if (!isKey(order.key) || inexpressible(order)) return notSent('order_not_expressible')
-        const { account } = order
-        return by<RailOutcome>(
-          account,
-          () => payOut(payouts, order),
-          () => payMerchant(orders, order),
-        )
+        return wayOf(order).pay(order)
       }),
 
     lookup: (key, known) =>
       safely<RailLookup>(async () => {
         if (!isKey(key)) return unknown('key_not_expressible')
         if (known === undefined || known.order.key !== key) return unknown('order_needed')
-        const { account } = known.order
-        return by(
-          account,
-          () => lookUpPayout(payouts, known),
-          () => lookUpMerchant(orders, known),
-        )
+        return wayOf(known.order).lookup(known)
       }),
 
     complete: (known) =>
-      safely<RailOutcome>(async () => {
-        const { account } = known.order
-        // A payout waits for nobody's agreement.
-        const stands = () => Promise.resolve(unknown('nothing_to_complete'))
-        return (
-          refused(known) ?? by<RailOutcome>(account, stands, () => completeMerchant(orders, known))
-        )
+      safely(async () => {
+        if (!isSayable(known.order)) return unknown('key_not_expressible')
+        return wayOf(known.order).complete(known)
       }),
 
     cancel: (known) =>
-      safely<RailOutcome>(async () => {
-        const { account } = known.order
-        const payout = () => cancelPayout(payouts, known)
-        return refused(known) ?? by(account, payout, () => cancelMerchant(orders, known))
+      safely(async () => {
+        if (!isSayable(known.order)) return unknown('key_not_expressible')
+        return wayOf(known.order).cancel(known)
       }),
 
     refunds: {
@@ -118,6 +108,29 @@ export function createPaypalRail(options: PaypalRailOptions): Rail {
     ready: () => ready(client),
   }
 }
+
+/** How an account is paid, and what follows from it. */
+interface Way {
+  pay(order: RailOrder): Promise<RailOutcome>
+  lookup(known: RailKnown): Promise<RailLookup>
+  complete(known: RailKnown): Promise<RailOutcome>
+  cancel(known: RailKnown): Promise<RailOutcome>
+}
+
+const byPayout = (deps: PayoutDeps): Way => ({
+  pay: (order) => payOut(deps, order),
+  lookup: (known) => lookUpPayout(deps, known),
+  // A payout waits for nobody's agreement.
+  complete: async () => unknown('nothing_to_complete'),
+  cancel: (known) => cancelPayout(deps, known),
+})
+
+const byOrder = (deps: OrderDeps): Way => ({
+  pay: (order) => payMerchant(deps, order),
+  lookup: (known) => lookUpMerchant(deps, known),
+  complete: (known) => completeMerchant(deps, known),
+  cancel: (known) => cancelMerchant(deps, known),
+})
 
 /** Saves and forgets instruments of payers'. Throws as `createPaypalRail` does. */
 export function createPaypalVault(options: PaypalRailOptions): PaypalVault {

@@ -21,6 +21,7 @@ export function accountOf(text: string): PaypalAccount | undefined {
   return { kind: 'payout', type: 'EMAIL', receiver: text }
 }
 
+/** Which part of an order PayPal has no text for; undefined where it can be told all of it. */
 export function inexpressible({
   account,
   amount,

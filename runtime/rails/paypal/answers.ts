@@ -28,6 +28,7 @@ export interface PaypalError {
   readonly links: readonly { readonly href: string; readonly rel: string }[]
 }
 
+/** PayPal’s error in a body; undefined for what is none. */
 export function errorIn(json: Json | undefined): PaypalError | undefined {
   const read = errorSchema.safeParse(json).data
   if (read === undefined) return undefined

@@ -100,6 +100,7 @@ export const refundsOf = (order: Order, capture: string): readonly Refund[] =>
     links.some(({ rel, href }) => rel === 'up' && href.endsWith(`/captures/${capture}`)),
   )
 
+/** Whether PayPal names this very sum, in this currency. */
 export function isExactly(
   { amount, currency }: Pick<RailOrder, 'amount' | 'currency'>,
   said: z.infer<typeof amountSchema>,

@@ -44,6 +44,7 @@ export interface OrderDeps {
   readonly instrument: string | undefined
 }
 
+/** Makes the order, and takes it where an instrument is charged; otherwise it waits for its payer. */
 export async function payMerchant(deps: OrderDeps, order: RailOrder): Promise<RailOutcome> {
   const { client, instrument } = deps
   const deadline = client.deadline()

@@ -54,6 +54,7 @@ export interface PayoutDeps {
   readonly clock: Clock
 }
 
+/** Sends it as a batch of one, and says what became of the item. */
 export async function payOut({ client }: PayoutDeps, order: RailOrder): Promise<RailOutcome> {
   const to = accountOf(order.account)
   const value = valueText(order.amount, order.currency)

@@ -31,6 +31,7 @@ interface Books {
   readonly refunds: readonly Refund[]
 }
 
+/** Asks for it unless it is there already; not sent where the capture could not bear it. */
 export async function refundCapture(
   client: PaypalClient,
   asked: RailRefund,

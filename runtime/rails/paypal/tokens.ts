@@ -91,6 +91,7 @@ export class Tokens {
   }
 }
 
+/** Undefined for what `parseJson` does not take. */
 export function jsonIn(body: Buffer): Json | undefined {
   try {
     return parseJson(body)

@@ -11,6 +11,7 @@ const LEAST_PAISE = 100
 
 export type AccountKind = 'payout' | 'order' | 'link'
 
+/** Undefined for what is no account of ours at Razorpay. */
 export function kindOf(account: string): AccountKind | undefined {
   if (account === 'order' || account === 'link') return account
   return IDS.fundAccount.test(account) ? 'payout' : undefined
@@ -28,6 +29,7 @@ export function inexpressible({
   return isAmount(amount, currency) ? undefined : 'amount'
 }
 
+/** Whether Razorpay takes this many minor units. */
 export function isAmount(amount: number, currency: Currency): boolean {
   if (!Number.isSafeInteger(amount) || amount < 1) return false
   if (currency === 'INR' && amount < LEAST_PAISE) return false

@@ -31,6 +31,7 @@ type Envelope = z.infer<typeof envelopeSchema>
 
 const REFUSED: RailHeard = { kind: 'refused' }
 
+/** Refuses what is not signed over these bytes by one of `secrets`. */
 export function hear(secrets: readonly string[], message: RailMessage): RailHeard {
   const { headers, body } = message
   if (body.byteLength === 0 || body.byteLength > LIMITS.bodyBytes) return REFUSED

@@ -51,6 +51,7 @@ const ofPayment = (payment: Payment, key: string | undefined): RailObject => ({
   atSeconds: payment.created_at,
 })
 
+/** With the key that it carries, for which its order may have to be asked about. */
 export async function paymentObject(ask: Ask, payment: Payment): Promise<RailObject | NoWord> {
   const carried = await keyOfPayment(ask, payment)
   return carried.kind === 'key' ? ofPayment(payment, carried.key) : carried

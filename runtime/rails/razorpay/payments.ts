@@ -43,6 +43,7 @@ export async function fetchPayment(ask: Ask, id: string): Promise<Said<Payment>>
   return said.kind === 'said' && said.value.id !== id ? unknown('answer_differs') : said
 }
 
+/** All payments of one order, or no word. */
 export async function paymentsOfOrder(ask: Ask, id: string): Promise<Said<readonly Payment[]>> {
   const said = saidIn(
     collectionOf(paymentSchema),
@@ -54,6 +55,7 @@ export async function paymentsOfOrder(ask: Ask, id: string): Promise<Said<readon
   return said
 }
 
+/** All refunds of one payment, or no word. */
 export async function refundsOf(ask: Ask, payment: string): Promise<Said<readonly Refund[]>> {
   const said = await allOf(ask, refundSchema, ({ api }, page) => {
     const of = { ...page, payment_id: payment }

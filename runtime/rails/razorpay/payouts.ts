@@ -26,6 +26,7 @@ export interface Desk {
 
 const NARRATION_CHARS = 30
 
+/** Sends it once; a refusal is `declined` only where Razorpay has nothing under the key. */
 export async function payOut(desk: Desk, order: RailOrder): Promise<RailOutcome> {
   const { ask, accountNumber } = desk
   const { account, amount, currency, key } = order
@@ -167,6 +168,7 @@ async function findPayout({ ask, accountNumber }: Desk, key: string): Promise<Fo
   return { kind: 'said', value: payout }
 }
 
+/** By its id where that is known, else by the key. */
 export async function lookUpPayout(
   desk: Desk,
   key: string,

@@ -10,6 +10,7 @@ import { isAmount, kindOf } from './currencies.ts'
 import { fetchPayment, keyOfPayment, refundsOf } from './payments.ts'
 import { IDS, KEY, NOTE, type Refund, refundSchema, saidIn } from './wire.ts'
 
+/** Asks for it unless it is there already; not sent where the payment could not bear it. */
 export async function refund(ask: Ask, order: RailRefund): Promise<RailRefundOutcome> {
   const { key, amount, paymentReference: id } = order
   const cannot = whyNot(order)
@@ -88,6 +89,7 @@ function judge(made: Refund, order: RailRefund): RailRefundOutcome {
   return { kind: 'refunded', reference, amount, currency }
 }
 
+/** Among the refunds of the payment. */
 export async function lookUpRefund(
   ask: Ask,
   order: RailRefund,

@@ -65,6 +65,7 @@ export async function request(
   return found.kind === 'said' ? judge(desk, found.value, order) : unknown('key_in_use')
 }
 
+/** By its id where that is known, else by the key. */
 export async function lookUpRequest(
   desk: Desk,
   name: RequestKind,

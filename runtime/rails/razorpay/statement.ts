@@ -25,6 +25,7 @@ interface Window {
   readonly toSeconds: number
 }
 
+/** Pages of whole slices. Throws Fault `rail_unconfigured` where a list cannot be read. */
 export async function statement(
   at: Account,
   of: Window & { readonly after?: string },
