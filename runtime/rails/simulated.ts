@@ -40,7 +40,7 @@ import {
   refundSchema,
   statementSchema,
 } from './simulated/wire.ts'
-import { declined, notSent, standInAt, unconfigured, unknown } from './words.ts'
+import { declined, notSent, standInAt, unconfigured, unknown, unreadable } from './words.ts'
 
 export interface SimulatedRailOptions {
   /** `http://127.0.0.1:PORT`; any other host than loopback is a Fault. */
@@ -142,8 +142,10 @@ async function statementBy(
   const query = new URLSearchParams({ from: String(fromSeconds), to: String(toSeconds) })
   if (after !== undefined) query.set('after', after)
   const got = await call('GET', `statement?${query}`)
-  const page = got.kind === 'answer' && got.status === 200 && read(statementSchema, got.body)
-  if (!page) throw new Fault('internal', 'the rail’s list cannot be read')
+  if (got.kind !== 'answer') throw unreadable(got.reason)
+  if (got.status !== 200) throw unreadable(`status_${got.status}`)
+  const page = read(statementSchema, got.body)
+  if (page === undefined) throw unreadable('answer_malformed')
   const { entries, completeUntilSeconds, next } = page
   const objects = entries.map(
     ({ key, ...entry }): RailObject => ({

@@ -31,6 +31,10 @@ export async function safely<T>(act: () => Promise<T>): Promise<T | RailOutcomeO
 export const unconfigured = (message: string): Fault =>
   new Fault('rail_unconfigured', message, { retryable: false })
 
+/** Fault `rail_unconfigured` for a list of what moved that is not whole, which another try may be. */
+export const unreadable = (reason: string): Fault =>
+  new Fault('rail_unconfigured', `the rail’s list of what moved cannot be read: ${reason}`)
+
 /** The origin of a stand-in on this machine, over plain HTTP and with nothing after it; undefined for any other address. */
 export function standInAt(text: string): URL | undefined {
   const url = URL.parse(text)

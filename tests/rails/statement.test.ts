@@ -92,6 +92,6 @@ describe('the simulated rail’s list', () => {
   it('is a fault where it cannot be read', async () => {
     const stranger = createSimulatedRail({ url: server.url, apiKey: 'x'.repeat(20) })
     const page = stranger.statement?.({ fromSeconds: 0, toSeconds: LATER })
-    await expect(page).rejects.toMatchObject({ name: 'Fault' })
+    await expect(page).rejects.toMatchObject({ code: 'rail_unconfigured' })
   })
 })

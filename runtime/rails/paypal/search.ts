@@ -7,7 +7,7 @@ import { Fault } from '../../core/errors.ts'
 import type { RailObject, RailPage, RailStatement } from '../../core/rail.ts'
 import { railStatusOf } from '../../core/rail.ts'
 import { isoTime, seconds } from '../../core/time.ts'
-import { ourKeyIn } from '../words.ts'
+import { ourKeyIn, unreadable } from '../words.ts'
 import { read, textSchema } from './answers.ts'
 import type { Deadline, PaypalClient, Said } from './client.ts'
 import { type Sum, sumOf } from './money.ts'
@@ -127,9 +127,7 @@ export const createStatement =
       client.deadline(),
     )
     const got = read(pageSchema, said)
-    if (got === undefined) {
-      throw new Fault('rail_unconfigured', 'paypal did not answer with a page of its statement')
-    }
+    if (got === undefined) throw unreadable(whyNot(said))
     const objects = got.transaction_details.flatMap(({ transaction_info }) =>
       objectOf(transaction_info),
     )
@@ -161,7 +159,7 @@ function objectOf(info: Info): readonly RailObject[] {
   } = info
   const sum = sumOf(value, currency_code)
   // A line that cannot be read is still a line: the reader must not believe the list to be whole without it.
-  if (sum === undefined) throw new Fault('rail_unconfigured', 'paypal’s statement holds no amount')
+  if (sum === undefined) throw unreadable('answer_malformed')
   // A draw's custom field is its authorisation's key, a refund's its payment's: the invoice id is each one's own.
   const key = ourKeyIn(info.invoice_id) ?? ourKeyIn(info.custom_field)
   return [

@@ -2,10 +2,10 @@
  * The rail's own list of what moved on the account. Razorpay lists by when a thing was made, the newest first, and by no
  * time of movement; so a window begins some days earlier, and is read in slices that are whole, each oldest first.
  */
-import { Fault } from '../../core/errors.ts'
 import { LIMITS } from '../../core/limits.ts'
 import type { RailObject, RailPage } from '../../core/rail.ts'
 import { type Clock, nowSeconds } from '../../core/time.ts'
+import { unreadable } from '../words.ts'
 import type { Client } from './client.ts'
 import { ofPayout, ofReversal, paymentObject, refundObject } from './objects.ts'
 import { allOf } from './payments.ts'
@@ -47,9 +47,6 @@ export async function statement(
     end = Math.floor((begin + end) / 2)
   }
 }
-
-const unreadable = (reason: string) =>
-  new Fault('rail_unconfigured', `the rail’s list of what moved cannot be read: ${reason}`)
 
 /** Undefined where that is more than can be read at once. */
 async function movedIn(

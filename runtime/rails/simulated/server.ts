@@ -20,6 +20,7 @@ import {
   payoutKeySchema,
   type RefundBody,
   refundBodySchema,
+  statementQuerySchema,
   straySchema,
 } from './wire.ts'
 
@@ -186,12 +187,9 @@ function decideRefund(
 function addOperatorRoutes(app: FastifyInstance, { book, script }: Context): void {
   app.get('/book', async () => book.view())
   app.get('/statement', async (request, reply) => {
-    const { from, to, after } = request.query as Record<string, string | undefined>
-    const isWhole = [from, to].every((text) => /^\d{1,12}$/.test(text ?? ''))
-    if (!isWhole || typeof (after ?? '') !== 'string') {
-      return reply.code(400).send({ code: 'malformed' })
-    }
-    return book.statement({ from: Number(from), to: Number(to), after })
+    const query = statementQuerySchema.safeParse(request.query)
+    if (!query.success) return reply.code(400).send({ code: 'malformed' })
+    return book.statement(query.data)
   })
   app.post('/strays', async (request, reply) => {
     const stray = parseBody(straySchema, request.body)

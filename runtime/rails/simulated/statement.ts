@@ -1,7 +1,7 @@
 /** The simulated rail's list of what moved on its account, oldest first: payouts, what came back of them, and strays. */
 import { randomBytes } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import { type Entry, type StatementView, type Stray, statementSchema } from './wire.ts'
+import { type StatementView, type Stray, statementSchema } from './wire.ts'
 
 export const STATEMENT_SCHEMA = `
 CREATE TABLE IF NOT EXISTS return (
@@ -67,7 +67,7 @@ export function statementOf(
     ...row,
     ...(key === null ? {} : { key }),
     atSeconds,
-  })) as unknown as Entry[]
+  }))
   const last = rows.length < PAGE ? undefined : rows.at(-1)
   return statementSchema.parse({
     entries,

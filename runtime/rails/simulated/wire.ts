@@ -77,6 +77,17 @@ export const absentSchema = z.strictObject({
   key: payoutKeySchema,
 })
 
+const secondsText = z
+  .string()
+  .regex(/^\d{1,12}$/)
+  .transform(Number)
+
+export const statementQuerySchema = z.object({
+  from: secondsText,
+  to: secondsText,
+  after: z.string().optional(),
+})
+
 /** `GET /statement?from&to&after`: one page of what moved, oldest first; `key` is the payout's or the refund's. */
 const entrySchema = z.strictObject({
   id: z.string().min(1).max(120),
@@ -88,7 +99,6 @@ const entrySchema = z.strictObject({
   status: railStatusSchema,
   atSeconds: z.number().int().min(0),
 })
-export type Entry = z.infer<typeof entrySchema>
 
 export const statementSchema = z.strictObject({
   entries: z.array(entrySchema),
