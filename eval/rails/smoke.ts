@@ -2,6 +2,7 @@
  * One round on a rail, by its port alone: what the account cannot do, and then each thing that Headgate asks of a rail,
  * with what the rail said to it. It moves the smallest sums there are, and refuses keys that move real money.
  */
+import { Fault } from '../../runtime/core/errors.ts'
 import {
   freshId,
   type PaymentId,
@@ -48,18 +49,7 @@ export async function smoke(
   nowSeconds: () => number,
 ): Promise<readonly SmokeStep[]> {
   const round: Round = { rail, currency, nowSeconds, steps: [] }
-  try {
-    await rail.ready()
-    add(
-      round,
-      'account',
-      'done',
-      'the keys are accepted and everything that is asked below is open',
-    )
-  } catch (error) {
-    add(round, 'account', 'failed', error instanceof Error ? error.message : 'not ready')
-    return round.steps
-  }
+  if (!(await account(round))) return round.steps
   await statement(round)
   await payout(round, accounts.payout)
   await authorisation(round, accounts.order)
@@ -86,6 +76,25 @@ function orderOf({ currency }: Round, account: string, amount: number): RailOrde
   const payment: PaymentId = `pay_${freshId()}`
   const key = railKeyOf(payment)
   return { payment, key, account, amount: minor(amount), currency, note: 'Headgate smoke' }
+}
+
+/** False where nothing can be asked of it; what it cannot do is said, and the rest is tried. */
+async function account(round: Round): Promise<boolean> {
+  try {
+    await round.rail.ready()
+    add(
+      round,
+      'account',
+      'done',
+      'the keys are accepted and everything that is asked below is open',
+    )
+    return true
+  } catch (error) {
+    const isLimited = error instanceof Fault && error.code === 'rail_limited'
+    const said = error instanceof Error ? error.message : 'not ready'
+    add(round, 'account', isLimited ? 'left' : 'failed', said)
+    return isLimited
+  }
 }
 
 async function statement(round: Round): Promise<void> {
