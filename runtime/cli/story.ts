@@ -64,7 +64,11 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
       return ['held', '?', ['unknown', `what became of the payment for ${here}`]]
     case 'rail_word':
       if (event.data.awaits !== 'payer') return undefined
-      return ['held', '◆', ['payer', `must agree at the rail to the payment for ${here}`]]
+      return [
+        'held',
+        '◆',
+        ['payer', `must agree at the rail to the payment for ${here} (${event.data.payment})`],
+      ]
     case 'reversed':
       return ['held', '↩', ['reversed', money(event.data.amount), `of ${here} came back`]]
     case 'refunded':

@@ -184,13 +184,14 @@ function refundCommand(io: Io): Command {
     .option('--yes', 'do not show the payment and ask')
   return withServer(base).action(async (payment: string, options: RefundOptions) => {
     const { amount, key: idempotencyKey = freshId() } = options
-    const { api, path } = await agreed(io, payment, options, ({ currency }) => {
-      return amount === undefined
-        ? 'ask what can still come back'
-        : `refund ${formatMoney(amount, currency)}`
+    // Without an amount nothing can move, so nobody is asked.
+    const asked = amount === undefined ? { ...options, yes: true } : options
+    const { api, path } = await agreed(io, payment, asked, ({ currency }) => {
+      return `refund ${formatMoney(amount ?? 0, currency)}`
     })
     // Said before it is sent: whoever gets no answer can ask again for the same refund.
-    if (options.key === undefined) io.err(`the key of this refund is ${idempotencyKey}\n`)
+    if (options.key === undefined && amount !== undefined)
+      io.err(`the key of this refund is ${idempotencyKey}\n`)
     const after = await api.post(`${path}/refunds`, { amount, idempotencyKey }, refundAnswer)
     emit(io, options, after, () => `${after.refund.state}\n${paymentCard(io, after.payment)}`)
     if (after.refund.state === 'failed') {
