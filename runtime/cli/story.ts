@@ -61,6 +61,9 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
         ['released', money(event.data.amount), `of ${here}: ${event.data.reason}`],
       ]
     case 'unknown':
+      if (event.data.reason.startsWith('awaits_')) {
+        return ['held', '…', ['on its way', `the rail has the payment for ${here}`]]
+      }
       return ['held', '?', ['unknown', `what became of the payment for ${here}`]]
     case 'rail_word':
       if (event.data.awaits !== 'payer') return undefined

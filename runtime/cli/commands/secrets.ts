@@ -59,7 +59,7 @@ export function secretsCommand(io: Io): Command {
       examples: [
         'headgate secrets init --data acme --for razorpay',
         'headgate secrets init --data acme --for paypal --environment live',
-        'headgate secrets init --data acme < answers   # the passphrase twice, then one line each, empty ones left out',
+        'headgate secrets init --data acme < answers   # passphrase twice, then one line each',
       ],
     }),
   )
