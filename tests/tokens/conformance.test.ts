@@ -90,7 +90,7 @@ describe('the samples of the Biscuit project', () => {
       const builder = new biscuit.AuthorizerBuilder()
       builder.addCode(code)
       using authorizer = builder.buildAuthenticated(token)
-      const limits = { facts: 10_000, iterations: 1_000, microseconds: 10_000_000 }
+      const limits = { facts: 10_000, iterations: 1_000, microseconds: 1_000_000_000 }
       return { policy: authorizer.authorizeWithLimits(libraryLimits(limits)) }
     } catch (thrown) {
       return { failure: kindOf(Object(thrown)) }
