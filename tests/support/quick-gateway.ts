@@ -21,7 +21,7 @@ const { values } = parseArgs({
 const QUICK = { submitStartMs: 300, railMs: 1_500 }
 
 const data = openDataDir(values.data)
-const railKey = readEnvironment().credentials.HEADGATE_RAIL_KEY?.value
+const given = readEnvironment().credentials.HEADGATE_RAIL_KEY
 const clock = systemClock()
 const { id, key: privateKey } = data.root
 // One thread instead of two: a gateway that is killed every second spends its life starting.
@@ -35,7 +35,7 @@ const headgate = await compose({
   secrets: data,
   store: data.store,
   checkpoints: dataFile(values.data, 'checkpoints'),
-  ...(railKey === undefined ? {} : { railKey }),
+  credentials: given ? { HEADGATE_RAIL_KEY: { secret: given.value, from: given.from } } : {},
   overrides: {
     clock,
     engine,
