@@ -19,6 +19,8 @@ export interface RailWord {
   back(key: string): number
   /** Whether anybody was told that nothing moved. */
   saidNo(key: string): boolean
+  /** Whether anything about it was ever sent to the rail. */
+  wasAsked(key: string): boolean
   /** What was given back under a refund's key, if anything. */
   refunded(key: string): number | undefined
   /** Whether anybody was told that a refund was not made. */
@@ -249,13 +251,15 @@ export class Claims {
     this.reference.settle(paid, amount)
   }
 
-  #release({ input: { payment, from } }: Of<'release'>): void {
+  #release({ input: { payment, from, reason } }: Of<'release'>): void {
     const paid = this.reference.paid(payment)
     if (paid.state === 'released') return
     const wasSubmitted = this.submitted.has(payment)
     this.#must(paid.state !== 'settled', 'a settled payment was released')
     this.#must(wasSubmitted === (from === 'submitted'), 'a payment was released from another state')
-    const mayBe = !wasSubmitted || this.#rail.saidNo(paid.railKey)
+    // The one attempt that could have sent it found its time over, and says so: then nothing ever was.
+    const neverLeft = reason === 'too_late' && !this.#rail.wasAsked(paid.railKey)
+    const mayBe = !wasSubmitted || neverLeft || this.#rail.saidNo(paid.railKey)
     this.#must(mayBe, 'money was released without the rail’s word')
     this.reference.release(paid)
   }

@@ -50,6 +50,7 @@ export class RailBook implements RailWord {
   readonly #world: World
   readonly #entries = new Map<string, Entry>()
   readonly #no = new Set<string>()
+  readonly #asked = new Set<string>()
   readonly #silent = new Set<string>()
   readonly #called = new Set<string>()
   readonly #refunds = new Map<string, Exclude<RailRefundOutcome, { kind: 'unknown' }>>()
@@ -72,6 +73,11 @@ export class RailBook implements RailWord {
 
   saidNo(key: string): boolean {
     return this.#no.has(key)
+  }
+
+  /** Whether anything about it was ever sent here, arrived or not. */
+  wasAsked(key: string): boolean {
+    return this.#asked.has(key)
   }
 
   refunded(key: string): number | undefined {
@@ -149,6 +155,7 @@ export class RailBook implements RailWord {
     this.#judge(order)
     const fate = this.#fate()
     world.trace(`rail.pay ${order.payment} ${fate}`)
+    this.#asked.add(order.key)
     if (fate === 'silent') this.#silent.add(order.key)
     const no = () => this.#no.add(order.key)
     return this.send(process, { fate, no, deliver: () => this.#deliver(order, fate) })
@@ -180,6 +187,7 @@ export class RailBook implements RailWord {
     const fate = this.spokenFate()
     const isNo = fate === 'declined'
     this.#world.trace(`rail.draw ${order.payment} ${fate}`)
+    this.#asked.add(order.key)
     const deliver = () => {
       const before = this.#entries.get(order.key)
       const isPaid = before !== undefined || (!isNo && may())
