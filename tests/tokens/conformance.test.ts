@@ -85,12 +85,27 @@ describe('the samples of the Biscuit project', () => {
   /** The one word by which the library's and the samples' errors can be compared. */
   const kindOf = (error: Record<string, unknown>): string => Object.keys(error)[0] ?? ''
 
-  function ask(token: NonNullable<ReturnType<typeof parse>>, code: string) {
+  type Answer = { readonly policy: number } | { readonly failure: string }
+
+  /**
+   * The library ends some runs that take longer than a millisecond as over their time, however much it is given: on a
+   * busy machine one in a few hundred. No sample expects that, so the same is asked again, as the gateway does.
+   */
+  function ask(token: NonNullable<ReturnType<typeof parse>>, code: string): Answer {
+    let answer = askOnce(token, code)
+    for (let again = 0; again < 10 && 'failure' in answer; again += 1) {
+      if (answer.failure !== 'RunLimit') break
+      answer = askOnce(token, code)
+    }
+    return answer
+  }
+
+  function askOnce(token: NonNullable<ReturnType<typeof parse>>, code: string): Answer {
     try {
       const builder = new biscuit.AuthorizerBuilder()
       builder.addCode(code)
       using authorizer = builder.buildAuthenticated(token)
-      const limits = { facts: 10_000, iterations: 1_000, microseconds: 1_000_000_000 }
+      const limits = { facts: 10_000, iterations: 1_000, microseconds: 10_000_000 }
       return { policy: authorizer.authorizeWithLimits(libraryLimits(limits)) }
     } catch (thrown) {
       return { failure: kindOf(Object(thrown)) }
