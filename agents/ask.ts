@@ -14,8 +14,7 @@ export async function ask<T>(model: Model, request: ModelRequest<T>): Promise<As
   request.signal.throwIfAborted()
   const answer = await model.ask(request)
   const value = check(request.schema, answer.value, `the ${request.role} answered out of shape`)
-  const { inputTokens, outputTokens } = answer.usage
-  return { value, usage: { calls: 1, inputTokens, outputTokens }, model: answer.model }
+  return { value, usage: { calls: 1, ...answer.usage }, model: answer.model }
 }
 
 /** The value as `schema` reads it, or a Fault with our own message: what was wrong stays out of it. */
@@ -29,4 +28,5 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   calls: a.calls + b.calls,
   inputTokens: a.inputTokens + b.inputTokens,
   outputTokens: a.outputTokens + b.outputTokens,
+  costMicros: a.costMicros + b.costMicros,
 })

@@ -3,7 +3,14 @@
  * which listings fit, by their place in the list; SKUs, quantities and merchants are ours to fill in. What a
  * listing says is data. Bounded: two rounds of searches, eight searches, four quotes.
  */
-import type { Look, LookerSession, LookRequest, Model, Usage } from '../runtime/core/agents.ts'
+import {
+  type Look,
+  type LookerSession,
+  type LookRequest,
+  type Model,
+  NO_USAGE,
+  type Usage,
+} from '../runtime/core/agents.ts'
 import { LIMITS } from '../runtime/core/limits.ts'
 import type { Item } from '../runtime/core/merchants.ts'
 import { type Asked, addUsage, ask } from './ask.ts'
@@ -37,8 +44,7 @@ export async function look(
   session: LookerSession,
   signal: AbortSignal,
 ): Promise<Asked<Look>> {
-  const usage = { calls: 0, inputTokens: 0, outputTokens: 0 }
-  const work: Work = { model, request, session, signal, usage, answeredBy: model.engine }
+  const work: Work = { model, request, session, signal, usage: NO_USAGE, answeredBy: model.engine }
   const items = new Map<string, Item>()
   const tried: { text: string; found: number }[] = []
   for (let round = 1; round <= MOST.rounds; round += 1) {

@@ -1,14 +1,11 @@
 /**
  * The one place where a gateway is put together, from a typed configuration and its secrets to a listening server.
- * It reads no environment and no file of its own accord, exits nothing and decides nothing. It is also the only
- * file that knows agents. Parts start in the order in which they need each other and end in the opposite one.
+ * It reads no environment and no file of its own accord, exits nothing and decides nothing. Parts start in the order in which they need each other and end in the opposite one.
  */
 
 import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { createAgents } from '../agents/agents.ts'
-import { createScriptedModel } from '../agents/scripted/model.ts'
 import { checkpointFile, checkpointLog } from './audit/checkpoint-file.ts'
 import type { GatewaySigner } from './audit/signer.ts'
 import { createClient } from './client/client.ts'
@@ -46,7 +43,7 @@ import type { Route } from './http/route.ts'
 import type { LogEntry } from './http/server.ts'
 import { STREAM_TIMINGS, type StreamTimings } from './http/stream.ts'
 import { openLedger } from './ledger/open.ts'
-import { createScriptedMonitor } from './policy/monitors.ts'
+import { agentOf, agentsOf, monitorOf } from './models.ts'
 import { createPolicy } from './policy/policy.ts'
 import type { Transport } from './rails/exchange.ts'
 import { openRail } from './rails/open.ts'
@@ -198,6 +195,9 @@ export async function compose(given: ComposeOptions): Promise<Headgate> {
   }
 }
 
+/** What was given, with something that knows every secret in it. */
+type Guarded = ComposeOptions & { readonly guard: SecretGuard }
+
 interface Parts {
   readonly ledger: Ledger
   readonly engine: TokenEngine
@@ -253,14 +253,7 @@ const railOf = (
 const merchantsOf = ({ config, overrides }: ComposeOptions): Merchants =>
   overrides?.merchants ?? createMerchants({ merchants: config.merchants })
 
-function monitorOf({ config, overrides }: ComposeOptions): Monitor | undefined {
-  if (overrides?.monitor === 'none') return undefined
-  if (overrides?.monitor !== undefined) return overrides.monitor
-  const { monitor } = config
-  return monitor.kind === 'none' ? undefined : createScriptedMonitor({ steps: monitor.steps })
-}
-
-function gatewayDeps(options: ComposeOptions, parts: Parts, log: Log): Omit<GatewayDeps, 'policy'> {
+function gatewayDeps(options: Guarded, parts: Parts, log: Log): Omit<GatewayDeps, 'policy'> {
   const { config, secrets, overrides = {} } = options
   return {
     ...parts,
@@ -271,10 +264,13 @@ function gatewayDeps(options: ComposeOptions, parts: Parts, log: Log): Omit<Gate
       principals: config.principals,
       payees: config.payees,
       railName: parts.rail.name,
-      agent: { engine: config.engine.kind },
+      agent: agentOf(config),
     },
     holderKeys: createHolderKeys(secrets.runtimeSecret),
-    monitor: monitorOf(options),
+    monitor:
+      overrides.monitor === 'none'
+        ? undefined
+        : (overrides.monitor ?? monitorOf({ ...options, ...parts })),
     signing: secrets.signing,
     refundBudget: config.refunds.budget,
     ...(overrides.timings === undefined ? {} : { timings: overrides.timings }),
@@ -357,7 +353,7 @@ function funnelDeps(parts: ToServe, app: FastifyInstance): FunnelDeps {
   return {
     ...parts,
     holderKeys: createHolderKeys(secrets.runtimeSecret),
-    agents: overrides?.agents ?? createAgents(createScriptedModel(), parts.guard),
+    agents: overrides?.agents ?? agentsOf(parts),
     connect: ({ token, holder }) =>
       createClient({ gateway: config.gateway.url, token, holder, fetch, clock }),
     // Names only: where a payee's money goes is nothing that a model reads.

@@ -6,12 +6,13 @@
 import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { z } from 'zod'
+import { budgetsSchema, engineSchema, monitorSchema } from './config-models.ts'
 import { digestSchema, identifierSchema } from './core/ids.ts'
 import { JsonError, parseJson } from './core/json.ts'
 import { jwksSchema, publicJwkSchema } from './core/keys.ts'
 import { LIMITS } from './core/limits.ts'
+import { isLoopback, loopbackUrlSchema } from './core/loopback.ts'
 import { REFUND_BUDGETS } from './core/refund.ts'
-import { monitorScriptSchema } from './policy/monitors.ts'
 import { DEFAULT_POLICY, policySchema } from './policy/rules.ts'
 import { CREDENTIAL_NAMES, type CredentialName } from './secrets/catalogue.ts'
 import type { Given, GivenCredentials } from './secrets/resolve.ts'
@@ -30,10 +31,6 @@ export class ConfigError extends Error {
 
 /** Names that records give to operators without one. */
 const NOBODY = new Set(['token', 'session', 'unknown'])
-
-const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
-
-const isLoopback = (hostname: string): boolean => LOOPBACK.has(hostname.replace(/^\[|\]$/g, ''))
 
 const isOrigin = (text: string): boolean => {
   const url = URL.canParse(text) ? new URL(text) : undefined
@@ -67,18 +64,10 @@ const listenSchema = z
     /** More names (host:port) under which the gateway may be called. */
     hosts: z.array(z.string().min(1).max(200)).max(32).default([]),
   })
-  .refine((listen) => listen.mode === 'public' || LOOPBACK.has(listen.host), {
+  .refine((listen) => listen.mode === 'public' || isLoopback(listen.host), {
     message: 'expected a loopback address, or `"mode": "public"` beside it',
     path: ['host'],
   })
-
-const loopbackUrlSchema = z
-  .string()
-  .max(200)
-  .refine((text) => {
-    const url = URL.parse(text)
-    return url?.protocol === 'http:' && url.origin === text && isLoopback(url.hostname)
-  }, 'expected http://127.0.0.1:PORT of a stand-in, or nothing for the rail itself')
 
 /** What moves money. Its credentials are secrets and come from the environment. */
 const railSchema = z.discriminatedUnion('name', [
@@ -174,13 +163,9 @@ const fileSchema = z.strictObject({
   merchants: listOf(z.strictObject({ id: identifierSchema, url: urlSchema, jwks: jwksSchema })),
   rail: railSchema,
   policy: policySchema.default(DEFAULT_POLICY),
-  monitor: z
-    .discriminatedUnion('kind', [
-      z.strictObject({ kind: z.literal('none') }),
-      monitorScriptSchema.extend({ kind: z.literal('scripted') }),
-    ])
-    .default({ kind: 'none' }),
-  engine: z.strictObject({ kind: z.literal('scripted') }).default({ kind: 'scripted' }),
+  monitor: monitorSchema.default({ kind: 'none' }),
+  engine: engineSchema.default({ kind: 'scripted' }),
+  budgets: budgetsSchema.prefault({}),
   listen: listenSchema.prefault({}),
   reconcile: timingsSchema.prefault({}),
   store: storeSchema.prefault({ kind: 'sqlite' }),

@@ -23,7 +23,8 @@ export function createScriptedModel(): Model {
         answer(request),
         'the scripted engine answered out of shape',
       )
-      return { value, usage: { inputTokens: 0, outputTokens: 0 }, model: NAME }
+      const usage = { inputTokens: 0, outputTokens: 0, costMicros: 0 }
+      return { value, usage, model: NAME, finish: 'stop' }
     },
   }
 }

@@ -97,7 +97,7 @@ export function shopsOf(world: World, process: Process): Merchants {
 
 /** Agents that decide by the seed, and sometimes do not answer. */
 export function agentsOf(world: World, process: Process): Agents {
-  const usage = { calls: 1, inputTokens: 10, outputTokens: 10 }
+  const usage = { calls: 1, inputTokens: 10, outputTokens: 10, costMicros: 0 }
   const { random } = world
   const hop = <T>(act: () => T | Promise<T>) =>
     world.io(process, 'agent', () => {

@@ -1,5 +1,6 @@
 /** The agents’ port: models and what the funnel asks of them. */
 import type { z } from 'zod'
+import { Fault } from './errors.ts'
 import type { Digest, MerchantId, PayeeId } from './ids.ts'
 import type { Item } from './merchants.ts'
 import type { Currency, Minor } from './money.ts'
@@ -8,7 +9,10 @@ import type { Seconds } from './time.ts'
 
 export interface ModelUsage {
   readonly inputTokens: number
+  /** What it wrote, thoughts included. */
   readonly outputTokens: number
+  /** What it cost by its price list, in millionths of a US dollar, rounded up; 0 of an engine of our own. */
+  readonly costMicros: number
 }
 
 export interface ModelRequest<T> {
@@ -24,11 +28,73 @@ export interface ModelRequest<T> {
 export interface ModelAnswer<T> {
   readonly value: T
   readonly usage: ModelUsage
-  /** The model that answered. */
+  /** The model that answered, by the provider's own word. */
   readonly model: string
+  /** Why it ended: anything else is no answer. */
+  readonly finish: 'stop'
 }
 
-/** A model, or something that stands in its place. Anything but a clean, valid answer is a thrown Fault. */
+/** Why there is no answer. Only some are worth another try: `ModelFault.retryable` says so. */
+export const MODEL_FAILURES = [
+  /** It says that it will not do this. */
+  'refused',
+  /** The provider stopped the question or the answer for its content. */
+  'blocked',
+  /** The answer was cut: out of tokens, or the connection ended. */
+  'cut',
+  /** Not JSON, or not of the schema. */
+  'malformed',
+  /** It called a function, which nobody offered it. */
+  'tool_call',
+  /** Another model than the configured one answered. */
+  'other_model',
+  /** Too many at once; worth another try later. */
+  'rate_limited',
+  /** The quota of the account, or a budget of ours, is used up. */
+  'quota',
+  /** Our deadline came first. */
+  'late',
+  /** No answer, or one that is not the provider's. */
+  'unreachable',
+  /** The provider is at fault (5xx). */
+  'unavailable',
+  /** The key was refused. */
+  'unauthorised',
+  /** The provider does not take the question as we put it. */
+  'bad_request',
+  /** The question is longer than the model reads, or than we let it: never shortened. */
+  'too_long',
+  /** A replay has no such exchange. */
+  'unrecorded',
+] as const
+export type ModelFailure = (typeof MODEL_FAILURES)[number]
+
+/** No decision by a model. What was used up by then counts like that of an answer. */
+export class ModelFault extends Fault {
+  readonly failure: ModelFailure
+  readonly usage: Usage
+  /** The model that failed, where one is known. */
+  readonly model: string | undefined
+
+  constructor(
+    failure: ModelFailure,
+    message: string,
+    options: {
+      retryable?: boolean
+      cause?: unknown
+      usage?: Usage | undefined
+      model?: string | undefined
+    } = {},
+  ) {
+    super('model_failed', message, options)
+    this.name = 'ModelFault'
+    this.failure = failure
+    this.usage = options.usage ?? NO_USAGE
+    this.model = options.model
+  }
+}
+
+/** A model, or something that stands in its place. Anything but a clean, valid answer is a thrown ModelFault. */
 export interface Model {
   readonly engine: string
   ask<T>(request: ModelRequest<T>): Promise<ModelAnswer<T>>
@@ -152,13 +218,14 @@ export interface Choice {
   readonly index: number | 'none'
 }
 
-export interface Usage {
+/** Of one or more calls. */
+export interface Usage extends ModelUsage {
   readonly calls: number
-  readonly inputTokens: number
-  readonly outputTokens: number
 }
 
-/** The agents' side of the funnel: untrusted, bounded, replaceable. Throws Fault `model_failed` for no decision. */
+export const NO_USAGE: Usage = { calls: 0, inputTokens: 0, outputTokens: 0, costMicros: 0 }
+
+/** The agents' side of the funnel: untrusted, bounded, replaceable. Throws ModelFault for no decision. */
 export interface Agents {
   plan(
     request: PlanRequest,

@@ -1,6 +1,7 @@
 /** The ports of check 7 (the operator’s rules) and check 9 (the monitor). */
 import type { Digest, MerchantId, PayeeId } from './ids.ts'
 import type { Currency, Minor } from './money.ts'
+import type { Provenance } from './provenance.ts'
 
 /** Facts about one payment, computed by the gateway, that rules and monitors may read. No outsider's free text. */
 export interface PaymentFacts {
@@ -53,13 +54,42 @@ export interface Policy {
   decide(facts: PaymentFacts): Promise<PolicyDecision>
 }
 
+/**
+ * What a monitor is told of a payment: numbers, identifiers of the operator's and of ours, the principal's own words.
+ * No merchant's word is in it, not even an item's number: whoever builds a prompt of it leaves `lines[].sku` out.
+ */
+export interface MonitorFacts extends PaymentFacts {
+  /** The mandate's task: the principal's words. */
+  readonly task: string
+  /** What the leaf is for, in the words of a planner of ours, which reads no page; absent of an outside planner. */
+  readonly label?: string
+  /** The operator's name for the payee. */
+  readonly payeeName: string
+  /** Of the whole run, in minor units of `currency`. */
+  readonly ceiling: Minor
+  readonly perPayment?: Minor
+  readonly provenance: Provenance
+}
+
+/** Why a monitor objects, in closed words; they are the operator's and reach no agent. */
+export const CONCERNS = [
+  'not_in_task',
+  'too_much',
+  'too_many',
+  'unusual_payee',
+  'repeated',
+  'recurring',
+  'untrusted_origin',
+] as const
+export type Concern = (typeof CONCERNS)[number]
+
 export type MonitorAnswer =
   | { readonly kind: 'allow' }
-  | { readonly kind: 'object' }
-  /** Silent, late, malformed or over quota. */
+  | { readonly kind: 'object'; readonly concerns?: readonly Concern[] }
+  /** Silent, late, malformed, over quota, another model than configured: `why` is a short code of ours. */
   | { readonly kind: 'unavailable'; readonly why: string }
 
 /** May tighten a verdict, never loosen one. Never throws: whatever goes wrong is `unavailable`. */
 export interface Monitor {
-  judge(facts: PaymentFacts, signal: AbortSignal): Promise<MonitorAnswer>
+  judge(facts: MonitorFacts, signal: AbortSignal): Promise<MonitorAnswer>
 }

@@ -100,4 +100,5 @@ export const usageNote = (usage: Usage, model: string) => ({
   calls: usage.calls,
   inputTokens: usage.inputTokens,
   outputTokens: usage.outputTokens,
+  costMicros: usage.costMicros,
 })

@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import { type Denial, deny } from '../core/codes.ts'
 import { Fault } from '../core/errors.ts'
-import type { Monitor, MonitorAnswer, PaymentFacts } from '../core/judges.ts'
+import { CONCERNS, type Monitor, type MonitorAnswer, type MonitorFacts } from '../core/judges.ts'
 import type { LedgerRefusal } from '../core/ledger.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
@@ -14,6 +14,7 @@ import { type Answer, inFlightAnswer } from './answers.ts'
 import type { Facts } from './facts.ts'
 import type { Gate } from './gate.ts'
 import type { Caller } from './identify.ts'
+import { monitorFactsOf } from './monitor-facts.ts'
 import { type Purchase, whatExpired } from './purchase.ts'
 import { refusePayment, secondRecord } from './refuse.ts'
 import { answerOf, isAnswered } from './replay.ts'
@@ -35,7 +36,9 @@ export async function monitorThenSubmit(
   { purchase, facts, nonce }: Step,
 ): Promise<Submitted> {
   const { attempt, trial, snapshot } = caller
-  const monitor = gate.monitor ? await askMonitor(gate, gate.monitor, purchase.facts) : 'none'
+  const monitor = gate.monitor
+    ? await askMonitor(gate, gate.monitor, monitorFactsOf(caller, purchase))
+    : 'none'
   const objection = trial.judge('monitor', attempt, { ...facts, monitor })
   if (objection) return { answer: await giveBack(gate, caller, purchase, objection) }
   const result = await gate.ledger.execute('submit', {
@@ -56,7 +59,10 @@ export async function monitorThenSubmit(
 /** Whatever is not exactly one of these, in time, is `unavailable`. */
 const answerSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('allow') }),
-  z.strictObject({ kind: z.literal('object') }),
+  z.strictObject({
+    kind: z.literal('object'),
+    concerns: z.array(z.enum(CONCERNS)).max(CONCERNS.length).exactOptional(),
+  }),
   z.strictObject({ kind: z.literal('unavailable'), why: z.string() }),
 ])
 
@@ -64,7 +70,7 @@ const answerSchema = z.discriminatedUnion('kind', [
 async function askMonitor(
   { timings, timers }: Gate,
   monitor: Monitor,
-  facts: PaymentFacts,
+  facts: MonitorFacts,
 ): Promise<MonitorAnswer> {
   const stop = new AbortController()
   try {

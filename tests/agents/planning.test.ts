@@ -248,7 +248,7 @@ describe('planning through the port', () => {
   it('answers the same request always the same way, at no cost', async () => {
     const first = await agents.plan(request({ task: OFFICE }), signal)
     expect(await agents.plan(request({ task: OFFICE }), signal)).toEqual(first)
-    expect(first.usage).toEqual({ calls: 1, inputTokens: 0, outputTokens: 0 })
+    expect(first.usage).toEqual({ calls: 1, inputTokens: 0, outputTokens: 0, costMicros: 0 })
     expect(first.model).toBe('scripted-1')
   })
 

@@ -177,7 +177,7 @@ describe('the scripted looker', () => {
 
   it('counts its questions', async () => {
     const { usage } = await lookFor(need('kettle'), [item('Kettle', 9)])
-    expect(usage).toEqual({ calls: 2, inputTokens: 0, outputTokens: 0 })
+    expect(usage).toEqual({ calls: 2, inputTokens: 0, outputTokens: 0, costMicros: 0 })
   })
 })
 
@@ -231,8 +231,9 @@ describe('a model that cannot be believed', () => {
     engine: 'liar',
     ask: async (request) => ({
       value: value(request) as never,
-      usage: { inputTokens: 5, outputTokens: 7 },
+      usage: { inputTokens: 5, outputTokens: 7, costMicros: 0 },
       model: 'liar-1',
+      finish: 'stop',
     }),
   })
   const planRequest = {
@@ -305,7 +306,7 @@ describe('a model that cannot be believed', () => {
     const { look, usage } = await agents.look(request, watched, signal)
     expect(asked).toEqual([['shop'], ['shop', [{ sku: 'Kettle', quantity: 3 }]]])
     expect(look.found).toHaveLength(1)
-    expect(usage).toEqual({ calls: 2, inputTokens: 10, outputTokens: 14 })
+    expect(usage).toEqual({ calls: 2, inputTokens: 10, outputTokens: 14, costMicros: 0 })
   })
 
   it('is shown candidates without the text or the digest of their quotes', async () => {

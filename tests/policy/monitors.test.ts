@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { PaymentFacts } from '../../runtime/core/judges.ts'
+import type { MonitorFacts } from '../../runtime/core/judges.ts'
 import { minor } from '../../runtime/core/money.ts'
 import { createScriptedMonitor, monitorScriptSchema } from '../../runtime/policy/monitors.ts'
 
-const facts: PaymentFacts = {
+const facts: MonitorFacts = {
   payee: 'shop',
   merchant: 'stall',
   currency: 'INR',
@@ -14,6 +14,16 @@ const facts: PaymentFacts = {
   payeeCount: 0,
   hourCount: 0,
   duplicateCount: 0,
+  task: '1 pen',
+  payeeName: 'The shop',
+  ceiling: minor(5_000),
+  provenance: {
+    payee: [{ source: 'mandate' }],
+    amount: [{ source: 'quote' }],
+    currency: [{ source: 'mandate' }],
+    quantity: [{ source: 'quote' }],
+    recurring: [{ source: 'quote' }],
+  },
 }
 
 const judge = (steps: unknown[], signal = new AbortController().signal) =>

@@ -19,7 +19,7 @@ export const TALKED_INTO = {
   fooled: 'FOOLED ',
 } as const
 
-const NO_USAGE = { calls: 1, inputTokens: 0, outputTokens: 0 }
+const NO_USAGE = { calls: 1, inputTokens: 0, outputTokens: 0, costMicros: 0 }
 const by = <T>(word: T) => ({ ...word, usage: NO_USAGE, model: 'credulous' })
 
 export interface Offer {
