@@ -3,16 +3,17 @@
  * same way, and really reads what it is given: tasks in words, listings, offers.
  */
 import type { Model, ModelAnswer, ModelRequest } from '../../runtime/core/agents.ts'
-import { Fault } from '../../runtime/core/errors.ts'
 import { check } from '../ask.ts'
+import { monitorInputSchema } from '../monitor-shapes.ts'
 import { chooseInputSchema, lookInputSchema, planInputSchema } from '../shapes.ts'
 import { chooseOffer } from './choose.ts'
+import { judgePayment } from './judge.ts'
 import { picksFor, searchesFor } from './look.ts'
 import { planTask } from './plan.ts'
 
 const NAME = 'scripted-1'
 
-/** A `Model` for the planner, the looker and the chooser. Throws Fault `model_failed` for any other role. */
+/** A `Model` for every role. Throws Fault `model_failed` for an input that is not the role’s. */
 export function createScriptedModel(): Model {
   return {
     engine: 'scripted',
@@ -40,6 +41,6 @@ function answer({ role, input }: ModelRequest<unknown>): unknown {
     case 'chooser':
       return chooseOffer(check(chooseInputSchema, input, 'expected a chooser’s input'))
     case 'monitor':
-      throw new Fault('model_failed', 'the scripted engine is no monitor', { retryable: false })
+      return judgePayment(check(monitorInputSchema, input, 'expected a monitor’s input'))
   }
 }

@@ -358,7 +358,7 @@ describe('a model that cannot be believed', () => {
 })
 
 describe('the scripted model', () => {
-  it('is no monitor, and takes no input but a role’s own', async () => {
+  it('takes no input but a role’s own', async () => {
     const model = createScriptedModel()
     const ask = (role: ModelRequest<unknown>['role'], input: unknown) =>
       createAgents({ ...model, ask: (request) => model.ask({ ...request, role, input }) }).choose(
