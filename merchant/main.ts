@@ -20,6 +20,7 @@ Prints one JSON line {"url", "merchants": [...]} when it is ready.
 
   GET /catalogue
   GET /m/{merchant}/search?text=&currency=&limit=     POST /m/{merchant}/quotes {currency, lines}
+  GET /m/{merchant}/products?sku=&currency=
   GET /m/{merchant}/.well-known/jwks.json             POST /m/{merchant}/orders {quote, receipt}
   GET /m/{merchant}/orders
 `

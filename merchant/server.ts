@@ -140,6 +140,8 @@ const searchQuery = z.strictObject({
     .optional(),
 })
 
+const productQuery = z.strictObject({ sku: identifierSchema, currency: currencySchema })
+
 function addReadRoutes(app: FastifyInstance, { shops, book }: Context): void {
   app.get('/m/:merchant/search', async (request, reply) => {
     const shop = shops.get(merchantOf(request))
@@ -150,6 +152,17 @@ function addReadRoutes(app: FastifyInstance, { shops, book }: Context): void {
     const stockOf = (product: Product) => stockLeft(book, shop, product)
     const found = shop.index.search(text, limit)
     return { items: found.map((product) => toItem(product, currency, stockOf(product))) }
+  })
+
+  app.get('/m/:merchant/products', async (request, reply) => {
+    const shop = shops.get(merchantOf(request))
+    if (!shop) return refuse(reply, 404, 'not_found')
+    const query = productQuery.safeParse(request.query)
+    if (!query.success) return refuse(reply, 400, 'malformed')
+    const { sku, currency } = query.data
+    const product = shop.merchant.products.find((other) => other.sku === sku)
+    if (!product) return refuse(reply, 404, 'no_such_product')
+    return { product: toItem(product, currency, stockLeft(book, shop, product)) }
   })
 
   app.get('/m/:merchant/.well-known/jwks.json', async (request, reply) => {

@@ -83,6 +83,7 @@ async function armTheFuzzer(bench: Bench, requests: number) {
     armed(other.leaf, [['/payments', { quote: other.quote }]]),
     armed(looker, [
       ['/search', SEARCH],
+      ['/products', { merchant: bench.shop.id, sku: 'THING' }],
       ['/quotes', { merchant: bench.shop.id, lines: [{ sku: 'THING', quantity: 1 }] }],
     ]),
     ...[root, planner, low].map((open) => armed(open, openCalls)),

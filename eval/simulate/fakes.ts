@@ -4,8 +4,8 @@ import type { Agents, PlanPart } from '../../runtime/core/agents.ts'
 import { Fault } from '../../runtime/core/errors.ts'
 import type { Monitor } from '../../runtime/core/judges.ts'
 import { signJws } from '../../runtime/core/jws.ts'
-import type { Merchants } from '../../runtime/core/merchants.ts'
-import { minor } from '../../runtime/core/money.ts'
+import type { Item, Merchants } from '../../runtime/core/merchants.ts'
+import { type Currency, minor } from '../../runtime/core/money.ts'
 import type { Process } from './process.ts'
 import { QUICK } from './signatures.ts'
 import { keyFor } from './tokens.ts'
@@ -49,6 +49,17 @@ export function quoteOf(
   return signJws({ typ: 'quote+jwt', key, kid: 'k1', claims }, QUICK)
 }
 
+const itemOf = (merchant: string, text: string, currency: Currency): Item => ({
+  merchant,
+  sku: text,
+  title: text,
+  description: '',
+  category: 'all',
+  unitAmount: minor(100 + (text.length % 7) * 50),
+  currency,
+  stock: 9,
+})
+
 export function shopsOf(world: World, process: Process): Merchants {
   const hop = <T>(act: () => T): Promise<T> =>
     world.io(
@@ -63,22 +74,8 @@ export function shopsOf(world: World, process: Process): Merchants {
     )
   return {
     ids: SHOPS,
-    search: (merchant, { text, currency }) =>
-      hop(() => {
-        const unitAmount = minor(100 + (text.length % 7) * 50)
-        return [
-          {
-            merchant,
-            sku: text,
-            title: text,
-            description: '',
-            category: 'all',
-            unitAmount,
-            currency,
-            stock: 9,
-          },
-        ]
-      }),
+    search: (merchant, { text, currency }) => hop(() => [itemOf(merchant, text, currency)]),
+    product: (merchant, currency, sku) => hop(() => itemOf(merchant, sku, currency)),
     quote: (merchant, _currency, [line]) =>
       hop(() =>
         quoteOf(

@@ -204,6 +204,8 @@ export function doorOf(world: World, process: Process): FunnelDeps['connect'] {
     return {
       search: async (body) =>
         bodyOf(await process.gateway.search(send('/search', body)), [200]) as never,
+      product: async (body) =>
+        bodyOf(await process.gateway.product(send('/products', body)), [200]) as never,
       quote: async (body) =>
         bodyOf(await process.gateway.quote(send('/quotes', body)), [200]) as never,
       pay: async (quote) => {

@@ -12,6 +12,8 @@ import {
   closedNodeSchema,
   paymentAnswerSchema,
   problemSchema,
+  productAnswerSchema,
+  type productBody,
   quoteAnswerSchema,
   type quoteBody,
   registeredNodeSchema,
@@ -56,12 +58,15 @@ export interface ClientOptions {
 }
 
 type SearchBody = z.input<typeof searchBody>
+type ProductBody = z.input<typeof productBody>
 type QuoteBody = z.input<typeof quoteBody>
 
 /** Every call throws ClientError for anything but the answer that it names. */
 export interface Client {
   /** For a looker: items of the allowed merchants. Every text in them is an outsider's. */
   search(body: SearchBody): Promise<z.infer<typeof searchAnswerSchema>>
+  /** For a looker: one item with its whole description, which is an outsider's. */
+  product(body: ProductBody): Promise<z.infer<typeof productAnswerSchema>>
   /** For a looker: a merchant's signed quote, a compact JWS. */
   quote(body: QuoteBody): Promise<z.infer<typeof quoteAnswerSchema>>
   /** For a leaf: the answer, be it allow, hold, deny or in flight. The same quote again is the same payment. */
@@ -104,6 +109,7 @@ export function createClient(options: ClientOptions): Client {
   const nodes = (run: RunId) => `/runs/${encodeURIComponent(run)}/nodes`
   return {
     search: (body) => post('/search', body, searchAnswerSchema),
+    product: (body) => post('/products', body, productAnswerSchema),
     quote: (body) => post('/quotes', body, quoteAnswerSchema),
     pay: (quote) =>
       caller.call({

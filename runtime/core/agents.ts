@@ -183,13 +183,15 @@ export interface Candidate {
   readonly score: number
 }
 
-/** What a looker's agent may do: search and ask for quotes, through the gateway, with its own token and key. */
+/** What a looker's agent may do: search, read and ask for quotes, through the gateway, with its own token and key. */
 export interface LookerSession {
   search(query: {
     text: string
     merchants?: readonly MerchantId[]
     limit: number
   }): Promise<readonly Item[]>
+  /** One listing with its whole description. */
+  read(merchant: MerchantId, sku: string): Promise<Item>
   quote(merchant: MerchantId, lines: readonly { sku: string; quantity: number }[]): Promise<string>
 }
 

@@ -30,6 +30,8 @@ export const LIMITS = {
   titleChars: 200,
   /** Characters of a listing's description that are kept; the rest is cut. */
   descriptionChars: 1_000,
+  /** Of one product that is read by itself: a page of text, and past it nobody describes a thing for sale. */
+  productChars: 8_000,
   /** Mandate limits: the most a principal may ask for. */
   depth: 16,
   fanOut: 256,

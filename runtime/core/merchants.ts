@@ -25,6 +25,8 @@ export interface SearchQuery {
 export interface Merchants {
   readonly ids: readonly MerchantId[]
   search(merchant: MerchantId, query: SearchQuery): Promise<readonly Item[]>
+  /** One listing by its SKU, with as much of its description as is kept of one (`LIMITS.productChars`). */
+  product(merchant: MerchantId, currency: Currency, sku: string): Promise<Item>
   /** The quote's compact JWS, not yet verified. */
   quote(
     merchant: MerchantId,

@@ -28,6 +28,8 @@ export const searchBody = z.strictObject({
   limit: z.number().int().min(1).max(LIMITS.searchItems),
 })
 
+export const productBody = z.strictObject({ merchant: identifierSchema, sku: identifierSchema })
+
 export const quoteBody = z.strictObject({
   merchant: identifierSchema,
   lines: z
@@ -108,6 +110,8 @@ export const itemSchema = z.strictObject({
   stock: z.number().int(),
 })
 export const searchAnswerSchema = z.strictObject({ items: z.array(itemSchema) })
+/** The description is longer than a search's. */
+export const productAnswerSchema = z.strictObject({ item: itemSchema })
 export const quoteAnswerSchema = z.strictObject({ quote: z.string() })
 
 export const runViewSchema = z.strictObject({

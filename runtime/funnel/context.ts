@@ -24,8 +24,9 @@ export interface FunnelBounds {
   readonly modelTokens: number
   /** One call to an agent. */
   readonly modelMs: number
-  /** Searches, and quotes, that one look may ask for. */
+  /** Searches, products and quotes that one look may ask for. */
   readonly searches: number
+  readonly reads: number
   readonly quotes: number
   /** One run from its creation on, however often it was resumed. */
   readonly wallMs: number
@@ -45,6 +46,7 @@ export const BOUNDS: FunnelBounds = {
   modelTokens: 5_000_000,
   modelMs: 60_000,
   searches: 12,
+  reads: 12,
   quotes: 12,
   wallMs: 30 * 24 * 3_600_000,
   backOffMs: 5_000,
@@ -63,7 +65,7 @@ export interface FunnelDeps {
   readonly connect: (of: {
     readonly token: string
     readonly holder: KeyObject
-  }) => Pick<Client, 'search' | 'quote' | 'pay'>
+  }) => Pick<Client, 'search' | 'product' | 'quote' | 'pay'>
   /** Public names of payees. */
   readonly payees: readonly { readonly id: PayeeId; readonly name: string }[]
   readonly payeeOf: (merchant: MerchantId) => PayeeId

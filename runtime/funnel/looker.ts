@@ -67,19 +67,24 @@ function reallyFetched(answer: unknown, fetched: Fetched): readonly Found[] {
   return found.slice(0, 64)
 }
 
-/** The looker's two calls, as its agent sees them, and no more of them than one look may make. */
+/** The looker's three calls, as its agent sees them, and no more of them than one look may make. */
 function sessionOf(
   { bounds }: Walk,
-  client: Pick<Client, 'search' | 'quote'>,
+  client: Pick<Client, 'search' | 'product' | 'quote'>,
   fetched: Fetched,
 ): LookerSession {
-  let [searches, quotes] = [0, 0]
+  let [searches, reads, quotes] = [0, 0, 0]
   return {
     search: async ({ text, merchants, limit }) => {
       searches += 1
       if (searches > bounds.searches) throw tooMany()
       const named = merchants === undefined ? {} : { merchants: [...merchants] }
       return (await client.search({ text, limit, ...named })).items
+    },
+    read: async (merchant, sku) => {
+      reads += 1
+      if (reads > bounds.reads) throw tooMany()
+      return (await client.product({ merchant, sku })).item
     },
     quote: async (merchant, lines) => {
       quotes += 1

@@ -37,7 +37,7 @@ import { pay } from './pay.ts'
 import { admitReader, type Reader } from './read.ts'
 import { type RefundedPayment, type RefundWord, refundPayment } from './refunds.ts'
 import { type CreatedRun, createRun } from './runs.ts'
-import { quote, search } from './search.ts'
+import { product, quote, search } from './search.ts'
 import { type Swept, sweep } from './sweep.ts'
 import type { VerdictCount } from './verdict-counts.ts'
 
@@ -46,6 +46,8 @@ export interface Gateway {
   pay(raw: RawRequest): Promise<Answer>
   /** `POST /search`, by a looker. */
   search(raw: RawRequest): Promise<Answer>
+  /** `POST /products`, by a looker. */
+  product(raw: RawRequest): Promise<Answer>
   /** `POST /quotes`, by a looker. */
   quote(raw: RawRequest): Promise<Answer>
   /** `POST /runs/{run}/nodes`, by an outside planner. */
@@ -99,6 +101,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   return {
     pay: (raw) => answering(gate, () => pay(gate, raw)),
     search: (raw) => answering(gate, () => search(gate, raw)),
+    product: (raw) => answering(gate, () => product(gate, raw)),
     quote: (raw) => answering(gate, () => quote(gate, raw)),
     registerNode: (run, raw) => answering(gate, () => registerNode(gate, run, raw)),
     closeNode: (run, node, raw) => answering(gate, () => closeNode(gate, run, node, raw)),

@@ -42,19 +42,23 @@ const cappedText = (max: number) =>
 
 const CATEGORY_CHARS = 80
 
-const itemSchema = z.strictObject({
+const itemOf = (descriptionChars: number) => ({
   /** Read and ignored. */
   merchant: z.unknown().optional(),
   sku: identifierSchema,
   title: cappedText(LIMITS.titleChars),
-  description: cappedText(LIMITS.descriptionChars),
+  description: cappedText(descriptionChars),
   category: cappedText(CATEGORY_CHARS),
   unitAmount: positiveMinorSchema,
   currency: currencySchema,
   stock: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
 })
 
-const searchAnswerSchema = z.strictObject({ items: z.array(itemSchema).max(LIMITS.searchItems) })
+const listingSchema = z.strictObject(itemOf(LIMITS.descriptionChars))
+const searchAnswerSchema = z.strictObject({ items: z.array(listingSchema).max(LIMITS.searchItems) })
+const productAnswerSchema = z.strictObject({
+  product: z.strictObject(itemOf(LIMITS.productChars)),
+})
 const quoteAnswerSchema = z.strictObject({ quote: z.string().min(1).max(LIMITS.bodyBytes) })
 const orderAnswerSchema = z.strictObject({ order: z.strictObject({ id: identifierSchema }) })
 
@@ -83,6 +87,16 @@ export function createMerchants(options: MerchantOptions): Merchants {
         throw unavailable('expected prices in the currency that was asked for')
       }
       return items.map((item): Item => ({ ...item, merchant }))
+    },
+
+    async product(merchant, currency, sku) {
+      // A SKU may be `..`, which in a path would lead elsewhere.
+      const query = new URLSearchParams({ sku, currency })
+      const { product } = await call(merchant, productAnswerSchema, `products?${query}`)
+      if (product.sku !== sku || product.currency !== currency) {
+        throw unavailable('expected the product and the currency that were asked for')
+      }
+      return { ...product, merchant }
     },
 
     async quote(merchant, currency, lines) {

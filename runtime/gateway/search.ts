@@ -1,19 +1,19 @@
 /**
- * What a looker may do: search the merchants that its token allows, and ask one of them for a quote. What comes back
+ * What a looker may do: search the merchants that its token allows, read one product, ask for a quote. What comes back
  * is a stranger's data; its digest is in the looker's log before anyone is given it. The proof is used up before any
  * shop is asked, with a note of what is asked for: a second write, because one write before would not know the answer,
  * and one after would let a replayed proof reach the shops.
  */
 import type { Operation } from '../core/block.ts'
 import { Fault } from '../core/errors.ts'
-import { type MerchantId, sha256 } from '../core/ids.ts'
+import { type Digest, type MerchantId, sha256 } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
 import type { Note } from '../core/ledger.ts'
 import type { Item } from '../core/merchants.ts'
 import { ZERO } from '../core/money.ts'
 import { digestAt } from '../core/personal.ts'
 import { nowSeconds } from '../core/time.ts'
-import { quoteBody, searchBody } from '../core/wire.ts'
+import { productBody, quoteBody, searchBody } from '../core/wire.ts'
 import { type Answer, json } from './answers.ts'
 import type { Parsed, RawRequest } from './attempt.ts'
 import { type Gate, payeeOf } from './gate.ts'
@@ -37,12 +37,23 @@ export async function search(gate: Gate, raw: RawRequest): Promise<Answer> {
   if (!(await mayAsk(gate, caller, merchants))) return unauthenticated(gate, 'proof_replayed')
   const { items: found, silent } = await searchAll(gate, caller, merchants)
   const items = found.slice(0, caller.request.body.limit)
-  const text = canonicalJson(items)
-  const looked = caller.snapshot.path.at(-1)
-  // A shelf can be read again by anyone: salted, the digest tells nobody what was shown.
-  const digest = (looked && digestAt(looked, 'excerpt', text)) ?? sha256(text)
+  const digest = excerptDigest(caller, items)
   await wasRead(gate, caller, { act: 'search', merchants, silent, items: items.length, digest })
   return json(200, { items })
+}
+
+/** `POST /products`: one product of one merchant, with the whole of its description. */
+export async function product(gate: Gate, raw: RawRequest): Promise<Answer> {
+  const parsed = parseRequest(raw, productBody, gate.facts.gatewayUrl)
+  const looker = await admit(gate, 'search', parsed, ({ request }) => [request.body.merchant])
+  if ('answer' in looker) return looker.answer
+  const { caller, merchants } = looker
+  if (!(await mayAsk(gate, caller, merchants))) return unauthenticated(gate, 'proof_replayed')
+  const { merchant, sku } = caller.request.body
+  const item = await gate.merchants.product(merchant, caller.node.currency, sku)
+  const digest = excerptDigest(caller, item)
+  await wasRead(gate, caller, { act: 'product', merchant, digest })
+  return json(200, { item })
 }
 
 /** `POST /quotes`: a merchant's signed offer for these lines. It is handed on as it came; check 6 judges it when it is paid. */
@@ -57,6 +68,13 @@ export async function quote(gate: Gate, raw: RawRequest): Promise<Answer> {
   const digest = sha256(text)
   await wasRead(gate, caller, { act: 'quote', merchant, lines: lines.length, digest })
   return json(200, { quote: text })
+}
+
+/** A shelf can be read again by anyone: salted, the digest tells nobody what was shown. */
+function excerptDigest({ snapshot }: Caller<unknown>, shown: Item | readonly Item[]): Digest {
+  const text = canonicalJson(shown)
+  const looked = snapshot.path.at(-1)
+  return (looked && digestAt(looked, 'excerpt', text)) ?? sha256(text)
 }
 
 /** Uses the proof up with a note of who will be asked; false for a replay, of which no shop hears. */

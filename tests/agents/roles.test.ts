@@ -43,6 +43,11 @@ function sessionOver(items: readonly Item[]) {
       searches.push(text)
       return items.filter(({ merchant }) => merchants?.includes(merchant) ?? true)
     },
+    read: async (merchant, sku) => {
+      const found = items.find((one) => one.merchant === merchant && one.sku === sku)
+      if (found === undefined) throw new Fault('merchant_unavailable', 'no such product')
+      return found
+    },
     quote: async (merchant, lines) =>
       `${merchant} ${lines.map(({ sku, quantity }) => `${quantity} x ${sku}`).join()}`,
   }
@@ -288,6 +293,7 @@ describe('a model that cannot be believed', () => {
       item('Kettle', 5, { merchant: 'elsewhere' }),
     ])
     const watched: LookerSession = {
+      read: session.read,
       search: (query) => {
         asked.push(query.merchants)
         return session.search(query)

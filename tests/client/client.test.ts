@@ -104,6 +104,12 @@ describe('a request', () => {
     gateway.reply = { status: 200, body: { quote: 'a.b.c' } }
     const lines = [{ sku: 'tea', quantity: 2 }]
     expect(await client.quote({ merchant: 'acme', lines })).toEqual({ quote: 'a.b.c' })
+    const item = {
+      ...{ merchant: 'acme', sku: 'tea', title: 'Tea', description: 'x'.repeat(8_000) },
+      ...{ category: 'tea', unitAmount: 10, currency: 'INR', stock: 3 },
+    }
+    gateway.reply = { status: 200, body: { item } }
+    expect(await client.product({ merchant: 'acme', sku: 'tea' })).toEqual({ item })
     gateway.reply = { status: 200, body: allowed }
     await client.pay('a.b.c')
     const registered = { node: { id: 'nd_child', kind: 'planner' } }
@@ -115,6 +121,7 @@ describe('a request', () => {
     const sent = gateway.received.map(({ method, path, body }) => [method, path, JSON.parse(body)])
     expect(sent).toEqual([
       ['POST', '/quotes', { merchant: 'acme', lines }],
+      ['POST', '/products', { merchant: 'acme', sku: 'tea' }],
       ['POST', '/payments', { quote: 'a.b.c' }],
       ['POST', '/runs/run_one/nodes', { token: 'token', nodes: 3 }],
       ['POST', '/runs/run_one/nodes/nd_child/close', {}],

@@ -327,6 +327,12 @@ export class World {
         const items = merchants.flatMap((shop) => this.listings(shop, text))
         return { items: items.slice(0, limit) }
       },
+      product: async ({ merchant, sku }) => {
+        await mayAnswer()
+        const item = this.listings(merchant, sku).find((one) => one.sku === sku)
+        if (item === undefined) throw noAnswer()
+        return { item }
+      },
       quote: async ({ merchant, lines }) => {
         await mayAnswer()
         return { quote: this.quote(merchant, lines) }

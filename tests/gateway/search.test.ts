@@ -5,6 +5,7 @@ import { sha256 } from '../../runtime/core/ids.ts'
 import { canonicalJson } from '../../runtime/core/json.ts'
 import type { Item } from '../../runtime/core/merchants.ts'
 import { minor } from '../../runtime/core/money.ts'
+import { saltedDigest, saltOf } from '../../runtime/core/personal.ts'
 import type { Answer } from '../../runtime/gateway/answers.ts'
 import { brief, World } from './world.ts'
 
@@ -127,6 +128,76 @@ describe('a search', () => {
     await world.gateway.resume(looker.id, 'olga')
     world.clock.advance(7_200)
     expect(brief(await search({ text: 'pen', limit: 3 }))).toBe('403 expired')
+    expect(world.merchants.calls).toBe(0)
+  })
+})
+
+describe('a product that is read', () => {
+  const body = { merchant: 'shop', sku: 'a' }
+  const reading = async (claims: Record<string, unknown> = {}) => {
+    const { world, root, looker } = await looking(claims)
+    world.merchants.shelves.shop = [item('shop', 'a'), item('shop', 'b')]
+    const read = (asked: object, node = looker, change = {}) =>
+      world.gateway.product(world.request(node, '/products', asked, change))
+    return { world, root, looker, read }
+  }
+
+  it('is the one that was asked for, put before the token as a search is', async () => {
+    const { world, read } = await reading()
+    expect((await read(body)).body).toEqual({ item: item('shop', 'a') })
+    expect(world.engine.verified.filter((request) => request !== undefined)).toMatchObject([
+      { operation: 'search', amount: 0, currency: 'INR', payee: 'shop' },
+    ])
+  })
+
+  it('stands in the looker’s log before its shop is asked, and after by a salted digest', async () => {
+    const { world, looker, read } = await reading()
+    const answer = await read(body)
+    const events = await world.ledger.events(looker.id, 1, 5)
+    expect(events.map((event) => parseEvent(event.body))).toMatchObject([
+      { type: 'read', data: { act: 'ask', merchants: ['shop'] } },
+      { type: 'read', data: { act: 'product', merchant: 'shop' } },
+    ])
+    const text = canonicalJson((answer.body as { item: Item }).item)
+    const { salt } = (await world.ledger.node(looker.id)) ?? {}
+    const digest = salt === undefined ? sha256(text) : saltedDigest(saltOf(salt, 'excerpt'), text)
+    expect(events[1]?.body).toContain(digest)
+    expect(events[1]?.body).not.toContain('Pen')
+  })
+
+  it('uses its proof up: of three at the same moment one reaches the shop', async () => {
+    const { world, looker, read } = await reading()
+    const ask = () => read(body, looker, { jti: 'proof-of-a-product-1' })
+    const answers = await Promise.all([ask(), ask(), ask()])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
+    expect(world.merchants.calls).toBe(1)
+  })
+
+  it('is read of no merchant outside the mandate, by no leaf and no planner, and not when frozen', async () => {
+    const { world, root, looker, read } = await reading({ payees: ['shop'] })
+    expect(brief(await read({ ...body, merchant: 'stall' }))).toBe('403 capability')
+    expect(brief(await read({ ...body, merchant: 'nobody' }))).toBe('403 capability')
+    expect(brief(await read(body, await world.leaf(root)))).toBe('403 not_a_leaf')
+    expect(brief(await read(body, await world.child(root, 'planner')))).toBe('403 not_a_leaf')
+    await world.gateway.freeze(looker.id, 'olga')
+    expect(brief(await read(body))).toBe('403 frozen')
+    expect(world.merchants.calls).toBe(0)
+  })
+
+  it('of a merchant that is down is a fault', async () => {
+    const { world, read } = await reading()
+    world.merchants.shelves.shop = new Fault('merchant_unavailable', 'down')
+    expect(brief(await read(body))).toBe('503 unavailable')
+  })
+
+  it.each([
+    { merchant: 'shop' },
+    { ...body, sku: '../orders' },
+    { ...body, url: 'http://elsewhere' },
+    { ...body, sku: ['a', 'b'] },
+  ])('is asked for in exactly the documented shape, and not by %j', async (wrong) => {
+    const { world, read } = await reading()
+    expect((await read(wrong)).status).toBeGreaterThanOrEqual(400)
     expect(world.merchants.calls).toBe(0)
   })
 })

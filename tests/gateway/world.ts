@@ -5,6 +5,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { BlockClaims, NodeKind, RequestFacts } from '../../runtime/core/block.ts'
 import type { HolderKeys, TokenEngine, TokenVerdict } from '../../runtime/core/engine.ts'
+import { Fault } from '../../runtime/core/errors.ts'
 import { childNodeIdOf, freshId, type NodeId, type RunId, sha256 } from '../../runtime/core/ids.ts'
 import type { Policy } from '../../runtime/core/judges.ts'
 import { signJws } from '../../runtime/core/jws.ts'
@@ -231,6 +232,12 @@ export class FakeMerchants implements Merchants {
     const shelf = this.shelves[merchant] ?? []
     if (shelf instanceof Error) throw shelf
     return shelf
+  }
+
+  async product(merchant: string, _currency: string, sku: string): Promise<Item> {
+    const item = (await this.search(merchant)).find((one) => one.sku === sku)
+    if (item === undefined) throw new Fault('merchant_unavailable', 'no such product')
+    return item
   }
 
   async quote(merchant: string): Promise<string> {

@@ -32,6 +32,11 @@ const merchants = (): Merchants => {
       asked += 1
       return []
     },
+    product: async (merchant, currency, sku) => {
+      asked += 1
+      const words = { title: 'Lamp', description: 'A lamp', category: 'lights' }
+      return { merchant, sku, ...words, unitAmount: minor(2_500), currency, stock: 1 }
+    },
     quote: async () => {
       asked += 1
       return gateway.quote()
@@ -102,6 +107,13 @@ const REQUESTS: Record<string, (of: Place) => Asked | Promise<Asked>> = {
     path: '/search',
     body: { text: 'lamp', limit: 5 },
     other: { text: 'desk', limit: 5 },
+    notFor: leaf,
+  }),
+  'POST /products': ({ looker, leaf }) => ({
+    by: looker,
+    path: '/products',
+    body: { merchant: SHOP, sku: 'lamp' },
+    other: { merchant: SHOP, sku: 'desk' },
     notFor: leaf,
   }),
   'POST /quotes': ({ looker, leaf }) => ({

@@ -54,6 +54,7 @@ function shopOf(
   return {
     ids: [SHOP],
     search: async () => [lamp],
+    product: async () => lamp,
     quote: async () => {
       asked.push(name)
       return quote()

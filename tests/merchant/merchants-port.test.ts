@@ -55,9 +55,26 @@ describe('the merchants port with the storefront', () => {
     expect(chairs[0]?.description).toHaveLength(LIMITS.descriptionChars)
   })
 
+  it('reads one product in each currency, with more of its description than a search shows', async () => {
+    const merchants = open()
+    for (const currency of CURRENCIES) {
+      const query = { text: 'task chair', currency, limit: 1 } as const
+      const [found] = await merchants.search('prompt-mart', query)
+      const product = await merchants.product('prompt-mart', currency, found?.sku ?? '')
+      expect(product).toEqual({ ...found, description: product.description })
+      expect(product.description.length).toBeGreaterThan(LIMITS.descriptionChars)
+      expect(product.description.length).toBeLessThanOrEqual(LIMITS.productChars)
+      expect(product.description.slice(0, LIMITS.descriptionChars)).toBe(found?.description)
+    }
+  })
+
   it('turns a refusal of the merchant into a fault that is not worth a retry', async () => {
     const lines = [{ sku: 'NOPE', quantity: 1 }]
     await expect(open().quote('desk-bazaar', 'INR', lines)).rejects.toMatchObject({
+      code: 'merchant_unavailable',
+      retryable: false,
+    })
+    await expect(open().product('desk-bazaar', 'INR', 'NOPE')).rejects.toMatchObject({
       code: 'merchant_unavailable',
       retryable: false,
     })
@@ -217,6 +234,37 @@ describe('the merchants port before a merchant that misbehaves', () => {
     expect(fault).toMatchObject({ code: 'merchant_unavailable', retryable: true })
     expect((fault as Fault).message).toMatch(/^(expected|the merchant) [a-z0-9’ ]+$/)
     expect(asked).toHaveLength(1)
+  })
+
+  const product = (sku = 'S1') =>
+    createMerchants({ merchants: [{ id: 'a', url, jwks: { keys: [strangerJwk('k')] } }] }).product(
+      'a',
+      'INR',
+      sku,
+    )
+
+  it('reads a product by its SKU and nothing else, cut at the limit, of the merchant that was asked', async () => {
+    answer = says({ product: item({ merchant: 'b', description: 'y'.repeat(20_000) }) })
+    const { merchant, description } = await product()
+    expect([merchant, description]).toEqual(['a', 'y'.repeat(LIMITS.productChars)])
+    answer = says({ product: item({ sku: '..' }) })
+    expect((await product('..')).sku).toBe('..')
+    expect(asked).toEqual([
+      'GET /m/a/products?sku=S1&currency=INR',
+      'GET /m/a/products?sku=..&currency=INR',
+    ])
+  })
+
+  it.each([
+    ['another product', { product: item({ sku: 'S2' }) }],
+    ['another currency', { product: item({ currency: 'USD' }) }],
+    ['an unknown field', { product: item({ next: 'http://elsewhere' }) }],
+    ['a product beside it', { product: item(), also: item() }],
+    ['no product', {}],
+    ['a price of nothing', { product: item({ unitAmount: 0 }) }],
+  ])('takes %s for a fault where one product was asked for', async (_what, body) => {
+    answer = says(body)
+    await expect(product()).rejects.toMatchObject({ code: 'merchant_unavailable' })
   })
 
   it('takes more items than were asked for as a fault', async () => {

@@ -74,7 +74,27 @@ describe('a shop', () => {
     expect(body.code).toBe('malformed')
   })
 
+  it('shows one product as its search does', async () => {
+    const { url } = world.shop('oakline')
+    const found = await get(`${url}/search?text=clock&currency=USD&limit=1`)
+    const [item] = found.body.items as { sku: string }[]
+    const one = await get(`${url}/products?sku=${item?.sku}&currency=USD`)
+    expect(one).toEqual({ status: 200, body: { product: item } })
+  })
+
   it.each([
+    ['without a currency', '/products?sku=OL-CLK-WAL', 400],
+    ['in an unknown currency', '/products?sku=OL-CLK-WAL&currency=EUR', 400],
+    ['with another parameter', '/products?sku=OL-CLK-WAL&currency=INR&limit=1', 400],
+    ['for two SKUs', '/products?sku=OL-CLK-WAL&sku=NOPE&currency=INR', 400],
+    ['that it does not have', '/products?sku=NOPE&currency=INR', 404],
+    ['by a path', '/products?sku=..%2Forders&currency=INR', 400],
+  ])('shows no product %s', async (_what, path, status) => {
+    expect((await get(`${world.shop('oakline').url}${path}`)).status).toBe(status)
+  })
+
+  it.each([
+    '/m/nobody/products?sku=OL-CLK-WAL&currency=INR',
     '/m/nobody/search?text=a&currency=INR',
     '/m/nobody/orders',
     '/m/%2e%2e/orders',
