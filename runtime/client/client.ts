@@ -10,6 +10,7 @@ import { LIMITS } from '../core/limits.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import {
   closedNodeSchema,
+  ownNodeSchema,
   paymentAnswerSchema,
   problemSchema,
   productAnswerSchema,
@@ -84,6 +85,8 @@ export interface Client {
   closeNode(run: RunId, node: NodeId): Promise<z.infer<typeof closedNodeSchema>>
   /** For a planner: its own subtree. */
   readRun(run: RunId): Promise<z.infer<typeof runDetailSchema>>
+  /** For every kind of node: what it may do, what is left, and its own payments. */
+  ownNode(): Promise<z.infer<typeof ownNodeSchema>>
 }
 
 /** A payment may wait for the engine, a monitor and a rail, one after another. */
@@ -132,6 +135,8 @@ export function createClient(options: ClientOptions): Client {
         statuses: OK_STATUSES,
         answer: runDetailSchema,
       }),
+    ownNode: () =>
+      caller.call({ method: 'GET', path: '/node', statuses: OK_STATUSES, answer: ownNodeSchema }),
   }
 }
 

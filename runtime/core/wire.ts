@@ -184,6 +184,75 @@ export const runDetailSchema = z.strictObject({
 })
 export type RunDetail = z.infer<typeof runDetailSchema>
 
+/** One payment as its own leaf and the planners above it read it in `GET /node`. */
+export const ownPaymentSchema = z.strictObject({
+  id: paymentIdSchema,
+  /** The leaf whose payment it is. */
+  node: nodeIdSchema,
+  payee: z.string(),
+  /** Absent of a payment that was refused before anything was set aside for it. */
+  amount: minorSchema.optional(),
+  /** So far: what is held or denied may be sent again, as `advice` says. */
+  verdict: z.enum(['allow', 'hold', 'deny']),
+  /** What became of it at the rail, once it was let through. */
+  state: z.enum(SHOWN_STATES).optional(),
+  railStatus: z.string().optional(),
+  code: codeSchema.optional(),
+  advice: adviceSchema.optional(),
+  /** What a person was asked about it last. `approved`: the same quote, sent again until then, is let through. */
+  hold: z
+    .strictObject({ id: holdIdSchema, state: z.enum(HOLD_STATES), expiresAtSeconds: at })
+    .optional(),
+  /** Once settled: where its receipt can be read, by whoever knows this id. */
+  receipt: receiptIdSchema.optional(),
+  createdAtSeconds: at.optional(),
+  endedAtSeconds: at.optional(),
+})
+export type OwnPayment = z.infer<typeof ownPaymentSchema>
+
+/** Why a node can do nothing now, or `live`: the worst that holds of it, of any node above it, its run or the gateway. */
+export const OWN_STATES = [...STANDING_STATES, 'expired', 'halted'] as const
+
+/** `GET /node`: what the caller's own token allows and what is left of it. Amounts are minor units of `currency`. */
+export const ownNodeSchema = z.strictObject({
+  node: nodeIdSchema,
+  run: runIdSchema,
+  kind: z.enum(NODE_KINDS),
+  state: z.enum(OWN_STATES),
+  currency: currencySchema,
+  payees: z.array(z.strictObject({ id: identifierSchema, name: z.string() })).max(LIMITS.payees),
+  /**
+   * What the next request may ask for, both ends included: a leaf's payment, a planner's next child that may spend; 0 to
+   * 0 for a looker. Absent: nothing, now or for good, as `state` and `payments` say.
+   */
+  amount: z.strictObject({ least: minorSchema, most: minorSchema }).optional(),
+  /** The mandate's limit for one payment. */
+  perPayment: minorSchema.optional(),
+  ceiling: minorSchema,
+  available: minorSchema,
+  reserved: minorSchema,
+  spent: minorSchema,
+  /** Given to children. */
+  allotted: minorSchema,
+  /** The earliest expiry among the mandate, this node and those above it. */
+  expiresAtSeconds: at,
+  /** A planner's: levels, nodes and children of its own that it may still make. */
+  depthLeft: z.number().int().optional(),
+  nodesLeft: z.number().int().optional(),
+  fanOutLeft: z.number().int().optional(),
+  /** A person is asked about a payment of more than `above`; rules of the operator may ask for one besides. */
+  needsPerson: z.strictObject({ above: minorSchema.optional() }),
+  /** A looker's: the shops that it may search. */
+  merchants: z.array(identifierSchema).optional(),
+  /** A leaf's: SHA-256 of the one quote that it may pay. */
+  quote: digestSchema.optional(),
+  /** A leaf's own payment, or those below a planner, the latest first. */
+  payments: z.array(ownPaymentSchema),
+  /** There are more payments below than are listed. */
+  more: z.literal(true).optional(),
+})
+export type OwnNode = z.infer<typeof ownNodeSchema>
+
 export const holdViewSchema = z.strictObject({
   id: holdIdSchema,
   run: runIdSchema,
