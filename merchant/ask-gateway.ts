@@ -4,7 +4,7 @@
  */
 import { parseJson } from '../runtime/core/json.ts'
 import { LIMITS } from '../runtime/core/limits.ts'
-import { type ReceiptVerdict, receiptVerdictSchema } from '../runtime/core/wire.ts'
+import { type ReceiptVerdict, receiptVerdictSchema } from '../runtime/core/wire-receipt.ts'
 import type { Order } from './book.ts'
 
 /** Undefined where all holds; a sentence where it does not; `silent` where the gateway gave no usable answer. */

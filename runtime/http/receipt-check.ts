@@ -14,7 +14,7 @@ import { LIMITS } from '../core/limits.ts'
 import { openReceipt, parseReceipt } from '../core/open-receipt.ts'
 import type { Receipt } from '../core/receipt.ts'
 import { type EventRecord, type PaymentRecord, reversedOf } from '../core/records.ts'
-import type { ReceiptVerdict, receiptClaimBody } from '../core/wire.ts'
+import type { ReceiptVerdict, receiptClaimBody } from '../core/wire-receipt.ts'
 import { settledPayment } from './receipt-view.ts'
 import type { RouteDeps } from './routes/deps.ts'
 

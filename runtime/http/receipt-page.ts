@@ -6,7 +6,7 @@ import type { CheckStatus } from '../core/codes.ts'
 import { type Html, html, markupOf } from '../core/html.ts'
 import { formatMoney, ZERO } from '../core/money.ts'
 import { isoTime, type Seconds, seconds } from '../core/time.ts'
-import type { ReceiptView } from '../core/wire.ts'
+import type { ReceiptView } from '../core/wire-receipt.ts'
 import { PAGE_POLICY, STYLE } from './receipt-style.ts'
 import type { TextAnswer } from './route.ts'
 

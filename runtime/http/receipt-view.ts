@@ -14,7 +14,7 @@ import {
 } from '../core/ids.ts'
 import { ERASED } from '../core/personal.ts'
 import { type PaymentRecord, type RunRecord, refundedOf, reversedOf } from '../core/records.ts'
-import type { ReceiptView } from '../core/wire.ts'
+import type { ReceiptView } from '../core/wire-receipt.ts'
 import type { RouteDeps } from './routes/deps.ts'
 
 type Deps = Pick<RouteDeps, 'ledger' | 'signer' | 'payeeName'>

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { verifyExport } from '../../runtime/audit/verify.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
 import { canonicalJson } from '../../runtime/core/json.ts'
-import type { ReceiptView, RunView } from '../../runtime/core/wire.ts'
+import type { RunView } from '../../runtime/core/wire.ts'
+import type { ReceiptView } from '../../runtime/core/wire-receipt.ts'
 import {
   type Held,
   signed,

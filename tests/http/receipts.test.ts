@@ -10,7 +10,7 @@ import { LIMITS } from '../../runtime/core/limits.ts'
 import { minor } from '../../runtime/core/money.ts'
 import type { EventRecord, PaymentRecord } from '../../runtime/core/records.ts'
 import { seconds } from '../../runtime/core/time.ts'
-import { type ReceiptView, receiptViewSchema } from '../../runtime/core/wire.ts'
+import { type ReceiptView, receiptViewSchema } from '../../runtime/core/wire-receipt.ts'
 import { maskedAccount } from '../../runtime/http/receipt-view.ts'
 import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
 import {

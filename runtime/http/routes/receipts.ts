@@ -4,7 +4,11 @@
  */
 import { z } from 'zod'
 import { LIMITS } from '../../core/limits.ts'
-import { receiptClaimBody, receiptVerdictSchema, receiptViewSchema } from '../../core/wire.ts'
+import {
+  receiptClaimBody,
+  receiptVerdictSchema,
+  receiptViewSchema,
+} from '../../core/wire-receipt.ts'
 import { HttpProblem } from '../problems.ts'
 import { checkReceipt } from '../receipt-check.ts'
 import { noReceiptPage, receiptPage } from '../receipt-page.ts'
