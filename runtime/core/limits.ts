@@ -113,6 +113,8 @@ export const LIMITS = {
   searchItems: 50,
   /** Entries of one page of a list. */
   pageItems: 200,
+  /** Payments that `GET /node` lists, the latest. */
+  ownPayments: 50,
   /** Heads that one checkpoint lists, some 100 bytes each; of more open streams it lists the newest. */
   checkpointHeads: 4_096,
   /** One operator session, idle. */

@@ -4,7 +4,7 @@
  * Rejected for input that cannot be accepted and Fault for what broke on our side.
  */
 import { Fault, Rejected } from '../core/errors.ts'
-import type { NodeId, RunId } from '../core/ids.ts'
+import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
 import { nowSeconds } from '../core/time.ts'
 import type { ErasedRun } from '../ledger/erasing.ts'
 import { type Answer, unavailable } from './answers.ts'
@@ -33,6 +33,7 @@ import {
   type StandingResult,
   setStanding,
 } from './operate.ts'
+import { admitPaymentReader, ownNode, type PaymentReader } from './own-node.ts'
 import { pay } from './pay.ts'
 import { admitReader, type Reader } from './read.ts'
 import { type RefundedPayment, type RefundWord, refundPayment } from './refunds.ts'
@@ -56,6 +57,10 @@ export interface Gateway {
   closeNode(run: RunId, node: NodeId, raw: RawRequest): Promise<Answer>
   /** Reads by a planner: which subtree it may see, or what to answer instead. */
   admitReader(raw: RawRequest): Promise<Reader>
+  /** `GET /node`, by whatever kind of node. */
+  ownNode(raw: RawRequest): Promise<Answer>
+  /** Reads of one payment: where the caller stands, or what to answer instead. */
+  admitPaymentReader(payment: PaymentId, raw: RawRequest): Promise<PaymentReader>
 
   /** `POST /runs`: the mandate's signature is the authentication. */
   createRun(mandate: string): Promise<CreatedRun>
@@ -105,13 +110,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
     quote: (raw) => answering(gate, () => quote(gate, raw)),
     registerNode: (run, raw) => answering(gate, () => registerNode(gate, run, raw)),
     closeNode: (run, node, raw) => answering(gate, () => closeNode(gate, run, node, raw)),
-    admitReader: async (raw) => {
-      try {
-        return await admitReader(gate, raw)
-      } catch (error) {
-        return { ok: false, answer: unavailable(report(gate, error)) }
-      }
-    },
+    admitReader: (raw) => admitting(gate, () => admitReader(gate, raw)),
+    ownNode: (raw) => answering(gate, () => ownNode(gate, raw)),
+    admitPaymentReader: (payment, raw) =>
+      admitting(gate, () => admitPaymentReader(gate, payment, raw)),
     createRun: (mandate) => throwing(gate, () => createRun(gate, mandate)),
     cancelSigned: (run, cancel) => throwing(gate, () => cancelSigned(gate, run, cancel)),
     cancel: (run, by) => throwing(gate, () => cancelRun(gate, run, by)),
@@ -141,6 +143,17 @@ async function answering(gate: Gate, act: () => Promise<Answer>): Promise<Answer
     return await act()
   } catch (error) {
     return unavailable(report(gate, error))
+  }
+}
+
+async function admitting<T>(
+  gate: Gate,
+  act: () => Promise<T>,
+): Promise<T | { readonly ok: false; readonly answer: Answer }> {
+  try {
+    return await act()
+  } catch (error) {
+    return { ok: false, answer: unavailable(report(gate, error)) }
   }
 }
 

@@ -100,6 +100,11 @@ interface Asked {
   readonly notFor: Held
 }
 
+async function revoked(held: Held): Promise<Held> {
+  await gateway.asOperator(`/runs/${held.run}/nodes/${held.node}/revoke`, {})
+  return held
+}
+
 /** For each route that takes a proof, a request that is let through. */
 const REQUESTS: Record<string, (of: Place) => Asked | Promise<Asked>> = {
   'POST /search': ({ looker, leaf }) => ({
@@ -142,11 +147,16 @@ const REQUESTS: Record<string, (of: Place) => Asked | Promise<Asked>> = {
     body: {},
     notFor: leaf,
   }),
-  'GET /payments/:payment': async ({ root, leaf, quote }) => {
+  'GET /payments/:payment': async ({ root, leaf, child, quote }) => {
     const paid = await signed(gateway, leaf, 'POST', '/payments', { quote })
     const { paymentId } = (await paid.json()) as { paymentId: string }
-    return { by: root, path: `/payments/${paymentId}`, notFor: leaf }
+    return { by: root, path: `/payments/${paymentId}`, notFor: await revoked(child) }
   },
+  'GET /node': async ({ leaf, child }) => ({
+    by: leaf,
+    path: '/node',
+    notFor: await revoked(child),
+  }),
   'GET /runs/:run': ({ root, leaf }) => ({ by: root, path: `/runs/${root.run}`, notFor: leaf }),
 }
 const ROUTES = Object.keys(REQUESTS)

@@ -5,6 +5,7 @@
 import { receiptOf } from '../../audit/receipts.ts'
 import {
   closedNodeSchema,
+  ownNodeSchema,
   paymentAnswerSchema,
   paymentBody,
   productAnswerSchema,
@@ -79,6 +80,15 @@ export function agentRoutes(deps: RouteDeps): Route[] {
       handle: ({ params, raw }) => gateway.registerNode(params.run, raw),
     }),
     closeRoute(deps),
+    route({
+      method: 'GET',
+      path: '/node',
+      who: ['holder'],
+      summary:
+        'The caller’s own node: what its token allows, what is left, what needs a person, and its own payments.',
+      answers: { 200: ownNodeSchema },
+      handle: ({ raw }) => gateway.ownNode(raw),
+    }),
     paymentRoute(deps),
   ]
 }
@@ -107,18 +117,18 @@ const paymentRoute = ({ gateway, ledger, signer }: RouteDeps): Route =>
     method: 'GET',
     path: '/payments/:payment',
     who: ['holder', 'operator'],
-    summary: 'One payment; for operators, and for a planner above it.',
+    summary: 'One payment; for operators, for its own leaf, and for a planner above it.',
     params: paymentParams,
     answers: { 200: paymentView },
     handle: async ({ params, raw, operator }) => {
       const payment = await ledger.payment(params.payment)
       let isHolder = false
       if (operator === undefined) {
-        const reader = await gateway.admitReader(raw)
+        const reader = await gateway.admitPaymentReader(params.payment, raw)
         if (!reader.ok) return reader.answer
         const node = payment && (await ledger.node(payment.node))
         if (!node?.path.includes(reader.node)) throw new HttpProblem('not_found')
-        isHolder = node.id === reader.node
+        isHolder = reader.isOwn
       }
       if (payment === undefined) throw new HttpProblem('not_found')
       const run = await ledger.run(payment.run)
