@@ -8,6 +8,7 @@ import { choose } from './chooser.ts'
 import { guarded } from './guarded.ts'
 import { look } from './looker.ts'
 import { plan } from './planner.ts'
+import { watched } from './watched.ts'
 
 /**
  * The three roles over one model. Each call throws Fault `model_failed` when there is no clean answer, and
@@ -17,16 +18,19 @@ export function createAgents(given: Model, guard?: TextGuard): Agents {
   const model = guard === undefined ? given : guarded(given, guard)
   return {
     async plan(request, signal) {
-      const { value, usage, model: answeredBy } = await plan(model, request, signal)
-      return { plan: value, usage, model: answeredBy }
+      const asked = watched(model)
+      const { value, usage, model: answeredBy } = await plan(asked, request, signal)
+      return { plan: value, usage, model: answeredBy, ...asked.prompt() }
     },
     async look(request, session, signal) {
-      const { value, usage, model: answeredBy } = await look(model, request, session, signal)
-      return { look: value, usage, model: answeredBy }
+      const asked = watched(model, session.meter)
+      const { value, usage, model: answeredBy } = await look(asked, request, session, signal)
+      return { look: value, usage, model: answeredBy, ...asked.prompt() }
     },
     async choose(request, signal) {
-      const { value, usage, model: answeredBy } = await choose(model, request, signal)
-      return { choice: value, usage, model: answeredBy }
+      const asked = watched(model)
+      const { value, usage, model: answeredBy } = await choose(asked, request, signal)
+      return { choice: value, usage, model: answeredBy, ...asked.prompt() }
     },
   }
 }

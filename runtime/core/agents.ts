@@ -193,6 +193,29 @@ export interface LookerSession {
   /** One listing with its whole description. */
   read(merchant: MerchantId, sku: string): Promise<Item>
   quote(merchant: MerchantId, lines: readonly { sku: string; quantity: number }[]): Promise<string>
+  /** Told of each call of a model within one look: its budget holds there too. */
+  readonly meter?: Meter
+}
+
+/** Counts the calls of a model that one question to an agent leads to. */
+export interface Meter {
+  /** Before each of them. Throws ModelFault `quota` where no more may be made. */
+  before(): void
+  /** What one used, failed or not. */
+  after(usage: Usage): void
+}
+
+/** What models may use: calls, tokens read and written, and millionths of a US dollar. */
+export interface Budget {
+  readonly calls: number
+  readonly tokens: number
+  readonly costMicros: number
+}
+
+/** Of a run as a whole, and of each of its nodes that asks models. */
+export interface Budgets {
+  readonly run: Budget
+  readonly node: Budget
 }
 
 export interface LookRequest {
@@ -227,19 +250,21 @@ export interface Usage extends ModelUsage {
 
 export const NO_USAGE: Usage = { calls: 0, inputTokens: 0, outputTokens: 0, costMicros: 0 }
 
+/** How an answer came about. */
+export interface AnsweredBy {
+  readonly usage: Usage
+  readonly model: string
+  /** Of the instructions that it was asked with, which are ours; never of what it was asked about. */
+  readonly prompt?: Digest
+}
+
 /** The agents' side of the funnel: untrusted, bounded, replaceable. Throws ModelFault for no decision. */
 export interface Agents {
-  plan(
-    request: PlanRequest,
-    signal: AbortSignal,
-  ): Promise<{ plan: Plan; usage: Usage; model: string }>
+  plan(request: PlanRequest, signal: AbortSignal): Promise<{ plan: Plan } & AnsweredBy>
   look(
     request: LookRequest,
     session: LookerSession,
     signal: AbortSignal,
-  ): Promise<{ look: Look; usage: Usage; model: string }>
-  choose(
-    request: ChooseRequest,
-    signal: AbortSignal,
-  ): Promise<{ choice: Choice; usage: Usage; model: string }>
+  ): Promise<{ look: Look } & AnsweredBy>
+  choose(request: ChooseRequest, signal: AbortSignal): Promise<{ choice: Choice } & AnsweredBy>
 }

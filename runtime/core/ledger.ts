@@ -172,7 +172,15 @@ export interface Close {
 /** An event without money: what a looker read, what a model answered, an operator's login. `data` holds no free text. */
 export interface Note {
   readonly stream: StreamId
-  readonly type: 'read' | 'planned' | 'looked' | 'chose' | 'unmet' | 'delivered' | 'operator'
+  readonly type:
+    | 'read'
+    | 'planned'
+    | 'looked'
+    | 'chose'
+    | 'unanswered'
+    | 'unmet'
+    | 'delivered'
+    | 'operator'
   readonly data: { readonly [key: string]: string | number | boolean | readonly string[] }
   readonly proof?: ProofUse
   readonly now: Seconds

@@ -58,3 +58,8 @@ export const mandateSchema = z.strictObject({
 /** Amounts in minor units of `currency`; times in UTC seconds. */
 export type Mandate = z.infer<typeof mandateSchema>
 export type Agent = z.infer<typeof agentSchema>
+
+/** Whether whoever runs `runs` is what a mandate asks for; a mandate that names no model takes any of the engine. */
+export const isAgentNamed = (named: Agent | undefined, runs: Agent): boolean =>
+  named === undefined ||
+  (named.engine === runs.engine && (named.model === undefined || named.model === runs.model))

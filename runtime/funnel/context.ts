@@ -1,15 +1,17 @@
 /** What a walk is made of: the ports, the bounds, and one run's own state in this process. */
 import type { KeyObject } from 'node:crypto'
 import type { Client } from '../client/client.ts'
-import type { Agents } from '../core/agents.ts'
+import type { Agents, Budgets, ModelFailure, ModelRequest, Usage } from '../core/agents.ts'
 import type { HolderKeys, TokenEngine } from '../core/engine.ts'
+import type { FaultCode } from '../core/errors.ts'
 import type { MerchantId, PayeeId, RunId } from '../core/ids.ts'
 import type { Ledger } from '../core/ledger.ts'
-import type { Mandate } from '../core/mandate.ts'
+import type { Agent, Mandate } from '../core/mandate.ts'
 import type { Merchants } from '../core/merchants.ts'
 import type { RunRecord, RunState } from '../core/records.ts'
 import type { Signatures } from '../core/signatures.ts'
 import type { Clock, Timers } from '../core/time.ts'
+import type { RunMeter, Spent } from './meter.ts'
 import type { Places } from './places.ts'
 
 export interface FunnelBounds {
@@ -19,11 +21,9 @@ export interface FunnelBounds {
   readonly looks: number
   /** Times one call is tried again while the gateway or a model is at fault. */
   readonly tries: number
-  /** Model calls of one run in this process, and the tokens that they read and wrote. */
-  readonly modelCalls: number
-  readonly modelTokens: number
-  /** One call to an agent. */
+  /** One question to a planner or a chooser, with all tries of its adapter; and one look, which is several questions. */
   readonly modelMs: number
+  readonly lookMs: number
   /** Searches, products and quotes that one look may ask for. */
   readonly searches: number
   readonly reads: number
@@ -42,9 +42,8 @@ export const BOUNDS: FunnelBounds = {
   purchases: 4,
   looks: 3,
   tries: 8,
-  modelCalls: 2_000,
-  modelTokens: 5_000_000,
   modelMs: 60_000,
+  lookMs: 5 * 60_000,
   searches: 12,
   reads: 12,
   quotes: 12,
@@ -59,6 +58,11 @@ export interface FunnelDeps {
   readonly engine: TokenEngine
   readonly holderKeys: HolderKeys
   readonly agents: Agents
+  /** Plans where the agents have no plan; of an engine that costs nothing. Absent where the agents are that engine. */
+  readonly fallback?: Pick<Agents, 'plan'>
+  /** What the agents are: a run whose mandate names others is not carried out by them. Absent: any. */
+  readonly agent?: Agent
+  readonly budgets?: Budgets
   /** For the merchants' pinned keys, and to hand receipts over. */
   readonly merchants: Pick<Merchants, 'ids' | 'keys' | 'keyById' | 'order'>
   /** The gateway as a node's holder reaches it: the same door that outsiders use. */
@@ -83,12 +87,26 @@ export interface FunnelDeps {
   readonly bounds?: Partial<FunnelBounds>
   /** Who this process is, where several walk over one store; absent: nobody else does. */
   readonly holder?: string
+  /** Told of each question that models were asked. Must not throw. */
+  readonly onAsked?: (asked: AskedModel) => void
   /** Told of what ended a branch or stopped a walk for a reason of ours. Must not throw. */
   readonly onFault?: (error: unknown) => void
 }
 
+export type Role = Exclude<ModelRequest<unknown>['role'], 'monitor'>
+
+/** Why there was no decision: a model's failure, a fault of ours, or a plan that cannot be followed. */
+export type Unanswered = ModelFailure | FaultCode | 'bad_plan' | 'interrupted'
+
+export interface AskedModel {
+  readonly role: Role
+  readonly usage: Usage
+  /** Absent where there is a decision. */
+  readonly failure?: Unanswered
+}
+
 /** One run being walked. */
-export interface Walk extends Omit<FunnelDeps, 'bounds' | 'timers'> {
+export interface Walk extends Omit<FunnelDeps, 'bounds' | 'timers' | 'budgets'> {
   readonly timers: Timers
   readonly bounds: FunnelBounds
   readonly run: RunRecord
@@ -104,7 +122,7 @@ export interface Walk extends Omit<FunnelDeps, 'bounds' | 'timers'> {
    * leaves the purchase's place to another meanwhile.
    */
   readonly change: (ms: number) => Promise<void>
-  readonly used: { calls: number; tokens: number }
+  readonly meter: RunMeter
 }
 
 /** This branch cannot go on; its siblings can. `reason` is a short code of ours. */
@@ -114,6 +132,17 @@ export class BranchEnded extends Error {
   constructor(reason: string) {
     super(`a branch ended: ${reason}`)
     this.name = 'BranchEnded'
+    this.reason = reason
+  }
+}
+
+/** No agent decides this: the model gave no usable answer for good, or a budget has no room for the question. */
+export class NoDecision extends BranchEnded {
+  override readonly reason: 'model_failed' | 'bad_plan' | Spent
+
+  constructor(reason: 'model_failed' | 'bad_plan' | Spent) {
+    super(reason)
+    this.name = 'NoDecision'
     this.reason = reason
   }
 }

@@ -13,8 +13,10 @@ import { mandateSchema } from '../core/mandate.ts'
 import type { NodeRecord, RunRecord } from '../core/records.ts'
 import { everyRun } from '../ledger/reads.ts'
 import { TERMINAL } from '../ledger/runs.ts'
+import { recallUse } from './asking.ts'
 import { BOUNDS, type FunnelDeps, type Walk } from './context.ts'
 import { LOOK_MS, takeLease } from './lease.ts'
+import { RunMeter } from './meter.ts'
 import { closeNode } from './nodes.ts'
 import { Places } from './places.ts'
 import { reasonOf } from './reason.ts'
@@ -119,8 +121,11 @@ async function walkRun(deps: FunnelDeps, run: RunRecord, signal: AbortSignal): P
 
 async function walkOn(walk: Walk, root: NodeRecord): Promise<void> {
   const { signal } = walk
+  let isRecalled = false
   for (;;) {
     try {
+      if (!isRecalled) await recallUse(walk)
+      isRecalled = true
       return await walkToSeal(walk, root)
     } catch (error) {
       signal.throwIfAborted()
@@ -152,7 +157,7 @@ function newWalk(
     },
     places: new Places(bounds.purchases),
     change: (ms) => feedMoves({ ...deps, timers }, run.id, ms, signal),
-    used: { calls: 0, tokens: 0 },
+    meter: new RunMeter(deps.budgets),
   }
 }
 

@@ -5,13 +5,13 @@
 import { z } from 'zod'
 import type { Client } from '../client/client.ts'
 import { ClientError } from '../client/errors.ts'
-import type { LookerSession, LookRequest } from '../core/agents.ts'
-import { Fault } from '../core/errors.ts'
+import { type LookerSession, type LookRequest, ModelFault, type Usage } from '../core/agents.ts'
 import { identifierSchema } from '../core/ids.ts'
 import type { NodeRecord } from '../core/records.ts'
+import { askAgent, usageNote } from './asking.ts'
 import { BranchEnded, type Walk } from './context.ts'
 import { connectAs, waitWhileFrozen } from './nodes.ts'
-import { askAgent, backOff, usageNote } from './steps.ts'
+import { backOff } from './steps.ts'
 
 export const foundSchema = z
   .array(
@@ -44,12 +44,18 @@ export async function look(
   const request = { ...what, currency: looker.currency, merchants }
   for (let tried = 1; ; tried += 1) {
     try {
-      const { look, usage, model } = await askAgent(walk, (signal) =>
-        walk.agents.look(request, sessionOf(walk, client, fetched), signal),
-      )
-      const value = reallyFetched(look, fetched)
-      const data = { ...usageNote(usage, model), quotes: value.length }
-      return { value, note: { type: 'looked', data } as const }
+      const answer = await askAgent(walk, {
+        node: looker.id,
+        role: 'looker',
+        ask: async (signal, { meter }) => {
+          const session = { ...sessionOf(walk, client, fetched), meter }
+          const { look, ...by } = await walk.agents.look(request, session, signal)
+          return { found: reallyFetched(look, fetched, by.usage), ...by }
+        },
+      })
+      const { found } = answer
+      const data = { ...usageNote(answer), quotes: found.length }
+      return { value: found, note: { type: 'looked', data } as const }
     } catch (error) {
       if (!(error instanceof ClientError)) throw error
       await recover(walk, looker, error, tried)
@@ -57,9 +63,10 @@ export async function look(
   }
 }
 
-function reallyFetched(answer: unknown, fetched: Fetched): readonly Found[] {
+function reallyFetched(answer: unknown, fetched: Fetched, usage: Usage): readonly Found[] {
   const read = answeredSchema.safeParse(answer)
-  if (!read.success) throw new BranchEnded('model_failed')
+  if (!read.success)
+    throw new ModelFault('malformed', 'expected a look of the documented shape', { usage })
   const found = read.data.found.flatMap(({ quote, score }) => {
     const asked = fetched.get(quote)
     return asked === undefined ? [] : [{ quote, score, ...asked }]
@@ -98,7 +105,7 @@ function sessionOf(
 }
 
 const tooMany = () =>
-  new Fault('model_failed', 'a look asked for more than it may', { retryable: false })
+  new ModelFault('tool_call', 'a look asked for more than it may', { retryable: false })
 
 /** A person's stop is waited out, a fault is tried again a few times, a refusal ends the branch. */
 async function recover(

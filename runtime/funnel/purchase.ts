@@ -9,6 +9,7 @@ import { digestSchema, identifierSchema } from '../core/ids.ts'
 import { type Minor, minorSchema, positiveMinorSchema, ZERO } from '../core/money.ts'
 import type { NodeRecord } from '../core/records.ts'
 import { later, seconds, secondsSchema } from '../core/time.ts'
+import { askAgent, usageNote } from './asking.ts'
 import { BranchEnded, type Walk } from './context.ts'
 import { deliver } from './deliver.ts'
 import { type LeafEnd, leafEndSchema, payLeaf, paymentOf } from './leaf.ts'
@@ -16,7 +17,7 @@ import { foundSchema, look } from './looker.ts'
 import { closeNode, makeChild, waitWhileFrozen } from './nodes.ts'
 import { candidatesOf, cheapestOf, isWanted } from './offers.ts'
 import { NOTHING, type Unmet, type Unsure, type WalkResult } from './results.ts'
-import { askAgent, once, usageNote } from './steps.ts'
+import { once } from './steps.ts'
 
 export interface Purchase {
   /** Names this purchase among its planner's steps. */
@@ -49,12 +50,35 @@ const chosenSchema = z.discriminatedUnion('kind', [
 ])
 type Chosen = z.output<typeof chosenSchema>
 
-/** What became of it: one bought, or one part unmet or unsure with the reason. Throws BranchEnded and Fault. */
+const endedSchema = z.strictObject({ code: z.string().max(80) })
+
+/**
+ * What became of it: one bought, or one part unmet or unsure with the reason. Throws Fault. A purchase that was given up
+ * is written down as that: its planner may plan anew for it, and then nobody may take the old one up again.
+ */
 export async function purchase(
   walk: Walk,
   planner: NodeRecord,
   what: Purchase,
 ): Promise<WalkResult> {
+  const { label, need } = what
+  const step = { node: planner.id, name: `${what.step}-ended`, schema: endedSchema }
+  const failed = ({ code }: z.output<typeof endedSchema>) =>
+    unmet({ label, need, reason: 'failed', code })
+  const before = await walk.ledger.step(step.node, step.name)
+  if (before !== undefined) return failed(endedSchema.parse(before))
+  try {
+    return await buy(walk, planner, what)
+  } catch (error) {
+    walk.signal.throwIfAborted()
+    if (!(error instanceof BranchEnded)) throw error
+    return failed(
+      await once(walk, { ...step, work: async () => ({ value: { code: error.reason } }) }),
+    )
+  }
+}
+
+async function buy(walk: Walk, planner: NodeRecord, what: Purchase): Promise<WalkResult> {
   const { label, need } = what
   for (let turn = 1; turn <= walk.bounds.looks; turn += 1) {
     const now = { ...what, step: `${what.step}-${turn}` }
@@ -119,16 +143,19 @@ const none = (reason: 'over_budget' | 'nothing_found', cheapest?: Minor) => ({
 
 async function chooseAmong(
   walk: Walk,
-  { currency }: NodeRecord,
+  { id: node, currency }: NodeRecord,
   { need, ceiling }: Purchase,
   affordable: readonly Candidate[],
 ) {
   const candidates = affordable.map(({ quote: _text, digest: _digest, ...shown }) => shown)
-  const { choice, usage, model } = await askAgent(walk, (signal) =>
-    walk.agents.choose({ need, currency, ceiling, candidates }, signal),
-  )
-  const chosen = choice.index === 'none' ? undefined : affordable[choice.index]
-  const among = { ...usageNote(usage, model), among: candidates.length }
+  const answer = await askAgent(walk, {
+    node,
+    role: 'chooser',
+    ask: (signal) => walk.agents.choose({ need, currency, ceiling, candidates }, signal),
+  })
+  const { index } = answer.choice
+  const chosen = index === 'none' ? undefined : affordable[index]
+  const among = { ...usageNote(answer), among: candidates.length }
   if (chosen === undefined) {
     return { ...none('nothing_found'), note: { type: 'chose', data: among } as const }
   }

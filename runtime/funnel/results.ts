@@ -1,7 +1,8 @@
 /** What becomes of parts: bought, unmet with a reason, or unsure while the rail has not spoken. */
 import { z } from 'zod'
-import type { PartOutcome } from '../core/agents.ts'
+import type { PartOutcome, PlanPart } from '../core/agents.ts'
 import { type PaymentId, paymentIdSchema } from '../core/ids.ts'
+import { LIMITS } from '../core/limits.ts'
 import { partOutcomeSchema } from '../core/plan.ts'
 import type { Walk } from './context.ts'
 
@@ -9,6 +10,11 @@ import type { Walk } from './context.ts'
 export interface Unmet extends PartOutcome {
   /** A planner's sentence about a task that it could not read: for people, never for another planner. */
   readonly sentence?: string
+  /** Of a branch that came to nothing before any part of it was carried out, and the task that it had. */
+  readonly isBranch?: true
+  readonly task?: string
+  /** It was put to a planner again, whatever came of that: other words are tried once. */
+  readonly isReplanned?: true
 }
 
 /** A payment whose outcome the walk did not wait for; the rail's word decides what it was. */
@@ -28,7 +34,12 @@ export interface WalkResult {
   readonly ended?: string
 }
 
-const unmetSchema = partOutcomeSchema.extend({ sentence: z.string().max(500).exactOptional() })
+const unmetSchema = partOutcomeSchema.extend({
+  sentence: z.string().max(500).exactOptional(),
+  isBranch: z.literal(true).exactOptional(),
+  task: z.string().max(LIMITS.taskChars).exactOptional(),
+  isReplanned: z.literal(true).exactOptional(),
+})
 
 export const resultSchema: z.ZodType<WalkResult> = z.strictObject({
   bought: z.number().int().min(0),
@@ -40,41 +51,61 @@ export const resultSchema: z.ZodType<WalkResult> = z.strictObject({
 
 export const NOTHING: WalkResult = { bought: 0, unmet: [], unsure: [] }
 
-/** As a planner is told of it: typed fields only. */
-export const outcomeOf = ({ sentence: _sentence, ...outcome }: Unmet): PartOutcome => outcome
-
-/** A part that was never a purchase is named by its label. */
-export const failed = (label: string, code: string): Unmet => ({
-  label,
-  need: { text: label, quantity: 1, prefer: [] },
-  reason: 'failed',
-  code,
-})
-
-/** A branch that ended early or could not be read is one part that failed, beside what failed below it. */
-function unmetOf({ unmet, ended, unreadable }: WalkResult, label: string): readonly Unmet[] {
-  if (ended !== undefined) return [...unmet, failed(label, ended)]
-  if (unreadable === undefined) return unmet
-  return [...unmet, { ...failed(label, 'unreadable'), sentence: unreadable }]
+/** As a planner is told of it: typed fields only, and none that are our own. */
+export function outcomeOf(unmet: Unmet): PartOutcome {
+  const { label, need, reason, cheapest, code } = unmet
+  return {
+    label,
+    need,
+    reason,
+    ...(cheapest === undefined ? {} : { cheapest }),
+    ...(code === undefined ? {} : { code }),
+  }
 }
 
-/** The sum of a round: what came before, less what it tried again, and what came of its parts. */
+/** A part that was never carried out as a purchase. */
+function failed(part: PlanPart, code: string): Unmet {
+  const { label } = part
+  if (part.kind === 'purchase') return { label, need: part.need, reason: 'failed', code }
+  const need = { text: label, quantity: 1, prefer: [] }
+  return { label, need, reason: 'failed', code, isBranch: true, task: part.task }
+}
+
+/** A branch that ended early or could not be read is one part that failed, beside what failed below it. */
+function unmetOf({ unmet, ended, unreadable }: WalkResult, part: PlanPart): readonly Unmet[] {
+  if (ended !== undefined) return [...unmet, failed(part, ended)]
+  if (unreadable === undefined) return unmet
+  return [...unmet, { ...failed(part, 'unreadable'), sentence: unreadable }]
+}
+
+/** What came of the parts of a first plan. */
+export function firstResult(parts: readonly PlanPart[], ends: readonly WalkResult[]): WalkResult {
+  return {
+    bought: ends.reduce((sum, end) => sum + end.bought, 0),
+    unmet: ends.flatMap((end, i) => {
+      const part = parts[i]
+      return part === undefined ? [] : unmetOf(end, part)
+    }),
+    unsure: ends.flatMap(({ unsure }) => unsure),
+  }
+}
+
+/** The sum of a further round: what came before, less what it tried again, and what came of its parts. */
 export function merge(
   before: WalkResult,
-  labels: readonly string[],
+  parts: readonly PlanPart[],
   ends: readonly WalkResult[],
 ): WalkResult {
-  const tried = [...labels]
-  const left = before.unmet.filter(({ label, reason }) => {
-    const at = reason === 'over_budget' ? tried.indexOf(label) : -1
-    if (at >= 0) tried.splice(at, 1)
-    return at < 0
-  })
-  return {
-    bought: ends.reduce((sum, end) => sum + end.bought, before.bought),
-    unmet: [...left, ...ends.flatMap((end, i) => unmetOf(end, labels[i] ?? ''))],
-    unsure: [...before.unsure, ...ends.flatMap(({ unsure }) => unsure)],
+  const now = firstResult(parts, ends)
+  const left = [...before.unmet]
+  for (const { label } of parts) {
+    const same = left.filter((unmet) => unmet.label === label)
+    const open = same.find(({ reason, isReplanned }) => reason === 'over_budget' || !isReplanned)
+    const tried = open ?? same[0]
+    if (tried !== undefined) left.splice(left.indexOf(tried), 1)
   }
+  const unmet = [...left, ...now.unmet].map((part): Unmet => ({ ...part, isReplanned: true }))
+  return { bought: before.bought + now.bought, unmet, unsure: [...before.unsure, ...now.unsure] }
 }
 
 /** Once nothing is reserved any more, what was unsure is either bought or unmet. */

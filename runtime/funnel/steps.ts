@@ -3,7 +3,6 @@
  * reads what the first one wrote, so no model is asked twice and no quote is fetched twice for the same step.
  */
 import type { z } from 'zod'
-import type { Usage } from '../core/agents.ts'
 import { Fault } from '../core/errors.ts'
 import type { NodeId } from '../core/ids.ts'
 import type { Note } from '../core/ledger.ts'
@@ -41,41 +40,8 @@ export async function once<T>(walk: Walk, { node, name, schema, work }: Step<T>)
   return schema.parse(saved.value)
 }
 
-/** Asks an agent within the run's bounds; a fault of the model is tried again, then ends the branch. */
-export async function askAgent<T extends { readonly usage: Usage; readonly model: string }>(
-  walk: Walk,
-  ask: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const { used, bounds } = walk
-  for (let tried = 1; ; tried += 1) {
-    if (used.calls >= bounds.modelCalls) throw new BranchEnded('model_calls')
-    if (used.tokens >= bounds.modelTokens) throw new BranchEnded('model_tokens')
-    used.calls += 1
-    const late = new AbortController()
-    const callOff = walk.timers.after(bounds.modelMs, () => late.abort())
-    const deadline = AbortSignal.any([walk.signal, late.signal])
-    try {
-      const answer = await unlessAborted(ask(deadline), deadline)
-      const { calls, inputTokens, outputTokens } = answer.usage
-      used.calls += Math.max(0, calls - 1)
-      used.tokens += inputTokens + outputTokens
-      return answer
-    } catch (caught) {
-      walk.signal.throwIfAborted()
-      const silence = new Fault('model_failed', 'an agent gave no answer in time')
-      const error = deadline.aborted ? silence : caught
-      if (!(error instanceof Fault)) throw error
-      walk.onFault?.(error)
-      if (!error.retryable || tried >= bounds.tries) throw new BranchEnded(error.code)
-      await backOff(walk, tried)
-    } finally {
-      callOff()
-    }
-  }
-}
-
 /** An agent that does not heed its deadline is not waited for. */
-function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+export function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason)
     if (signal.aborted) stop()
@@ -93,12 +59,3 @@ export async function backOff({ bounds, signal, timers }: Walk, tried: number): 
   })
   await unlessAborted(over, signal).finally(callOff)
 }
-
-/** How a model's answer stands in the log. */
-export const usageNote = (usage: Usage, model: string) => ({
-  model,
-  calls: usage.calls,
-  inputTokens: usage.inputTokens,
-  outputTokens: usage.outputTokens,
-  costMicros: usage.costMicros,
-})

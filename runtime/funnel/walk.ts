@@ -1,22 +1,21 @@
 /**
- * One planner's part of the walk: plan, judge the plan, split, carry the parts out side by side, and once more for
- * what only lacked money, out of what came home. Recursive: a branch is walked the same way one level down. Each
+ * One planner's part of the walk: plan, judge the plan, split, carry the parts out side by side, and again
+ * for what another plan can help, out of what came home. Recursive: a branch is walked the same way one level down. Each
  * planner writes down what became of it before it closes, so a resumed walk passes over what has ended.
  */
-import { z } from 'zod'
-import type { PlanPart, PlanRequest } from '../core/agents.ts'
+import type { PlanPart } from '../core/agents.ts'
 import { Fault } from '../core/errors.ts'
-import { minus } from '../core/money.ts'
-import { planSchema } from '../core/plan.ts'
-import type { Account, NodeRecord } from '../core/records.ts'
+import type { NodeRecord } from '../core/records.ts'
 import { BranchEnded, type Walk } from './context.ts'
-import { closeNode, makeChild, waitWhileFrozen } from './nodes.ts'
-import { judge, nodeShares, withinRoom } from './plan.ts'
+import { closeNode, makeChild } from './nodes.ts'
+import { nodeShares, withinRoom } from './plan.ts'
+import { planOnce } from './planning.ts'
 import { purchase } from './purchase.ts'
-import { merge, NOTHING, outcomeOf, resultSchema, type WalkResult } from './results.ts'
-import { askAgent, once, usageNote } from './steps.ts'
+import { firstResult, merge, NOTHING, resultSchema, type WalkResult } from './results.ts'
+import { once } from './steps.ts'
 
-const ROUNDS = 2
+/** What no other words or money of two further plans can help is left. */
+const ROUNDS = 3
 
 /** A secret where a model would have read or written it: the log says so of every planner above. */
 const WITHHELD = 'secret_withheld'
@@ -56,14 +55,21 @@ async function bounded(walk: Walk, work: () => Promise<WalkResult>): Promise<Wal
 async function rounds(walk: Walk, node: NodeRecord, task: string): Promise<WalkResult> {
   let result = NOTHING
   for (let round = 1; round <= ROUNDS; round += 1) {
-    const work = await planOnce(walk, node, { round, task, result })
+    const isFirst = round === 1
+    const work = await planOnce(walk, node, { round, task, result }).catch((error: unknown) => {
+      if (isFirst || !(error instanceof BranchEnded)) throw error
+      // What came of the rounds before stands, and nobody above asks about it once more.
+      result = merge(result, [], [])
+      return undefined
+    })
     if (work === undefined) break
     if (work.plan.kind === 'unreadable') {
-      return round === 1 ? { ...NOTHING, unreadable: work.plan.reason } : result
+      return isFirst ? { ...NOTHING, unreadable: work.plan.reason } : result
     }
-    const { parts } = work.plan
+    const fits = withinRoom(work.plan.parts, work)
+    // In a further round a part without room stays what it was before.
+    const parts = isFirst ? work.plan.parts : work.plan.parts.slice(0, fits)
     const shares = nodeShares(parts, work.nodesLeft)
-    const fits = withinRoom(parts, work)
     const ends = await allEnded(
       parts.map((part, i) => {
         const step = `r${round}-p${i + 1}`
@@ -71,8 +77,8 @@ async function rounds(walk: Walk, node: NodeRecord, task: string): Promise<WalkR
         return carryOut(walk, node, { part, step, nodes: shares[i] ?? 0 })
       }),
     )
-    const labels = parts.map(({ label }) => label)
-    result = merge(result, labels, ends)
+    result = isFirst ? firstResult(parts, ends) : merge(result, parts, ends)
+    if (!isFirst && parts.length === 0) break
   }
   return result
 }
@@ -85,111 +91,6 @@ async function allEnded(branches: readonly Promise<WalkResult>[]): Promise<WalkR
     return end.value
   })
 }
-
-async function accountOf(walk: Walk, node: NodeRecord): Promise<Account> {
-  const account = await walk.ledger.account(node.id)
-  if (account === undefined) throw new Fault('ledger_corrupt', 'a node has no account')
-  return account
-}
-
-/** Only money helps a second round, and only where a price is known that what came home can meet. */
-const couldHelp = ({ unmet }: WalkResult, { available }: Account): boolean =>
-  unmet.some(
-    ({ reason, cheapest }) =>
-      reason === 'over_budget' && cheapest !== undefined && cheapest <= available,
-  )
-
-interface ToPlan {
-  readonly round: number
-  readonly task: string
-  /** What the round before came to. */
-  readonly result: WalkResult
-}
-
-function requestOf(
-  walk: Walk,
-  node: NodeRecord,
-  account: Account,
-  { round, task, result }: ToPlan,
-): PlanRequest {
-  const { depth, fanOut } = walk.mandate.limits
-  const { available, nodesLeft, children } = account
-  const again = {
-    outcomes: result.unmet.map(outcomeOf),
-    used: minus(account.ceiling, available),
-  }
-  return {
-    task,
-    currency: node.currency,
-    available,
-    depthLeft: depth - (node.path.length - 1),
-    nodesLeft,
-    fanOut: Math.max(0, fanOut - children),
-    payees: walk.payees.filter(({ id }) => node.payees.includes(id)),
-    ...(round === 1 ? {} : again),
-  }
-}
-
-/** A plan that can be followed, with the room that there was for it when it was asked for. */
-const plannedSchema = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('plan'),
-    plan: planSchema,
-    fanOut: z.number().int(),
-    nodesLeft: z.number().int(),
-  }),
-  z.strictObject({ kind: z.literal('objection'), objection: z.string() }),
-])
-type Planned = z.output<typeof plannedSchema>
-
-/** The plan of this round, asked for once more with the reason if it cannot be followed; undefined without need of one. */
-async function planOnce(
-  walk: Walk,
-  node: NodeRecord,
-  what: ToPlan,
-): Promise<Extract<Planned, { kind: 'plan' }> | undefined> {
-  const name = `plan-${what.round}`
-  const isAnswered = (await walk.ledger.step(node.id, name)) !== undefined
-  const account = await accountOf(walk, node)
-  if (!isAnswered && what.round > 1 && !couldHelp(what.result, account)) return undefined
-  const request = requestOf(walk, node, account, what)
-  const first = await answer(walk, node, { name, request, isLast: false })
-  if (first.kind === 'plan') return first
-  const { objection } = first
-  const asked = { name: `${name}-again`, request: { ...request, objection }, isLast: true }
-  const second = await answer(walk, node, asked)
-  if (second.kind === 'plan') return second
-  throw new BranchEnded('bad_plan')
-}
-
-/** One answer of the planner, written down with what came of judging it: it is judged against that moment's money. */
-const answer = (
-  walk: Walk,
-  node: NodeRecord,
-  asked: { readonly name: string; readonly request: PlanRequest; readonly isLast: boolean },
-): Promise<Planned> =>
-  once(walk, {
-    node: node.id,
-    name: asked.name,
-    schema: plannedSchema,
-    work: async () => {
-      await waitWhileFrozen(walk, node)
-      const { request } = asked
-      const { plan, usage, model } = await askAgent(walk, (signal) =>
-        walk.agents.plan(request, signal),
-      )
-      const judged = judge(plan, request)
-      const objection = typeof judged === 'string' ? judged : judged.objection
-      const isFollowed = typeof judged !== 'string' && (objection === undefined || asked.isLast)
-      const { fanOut, nodesLeft } = request
-      const value = isFollowed
-        ? { kind: 'plan', plan: judged.plan, fanOut, nodesLeft }
-        : { kind: 'objection', objection }
-      const parts = isFollowed && judged.plan.kind === 'parts' ? judged.plan.parts.length : 0
-      const data = { ...usageNote(usage, model), step: asked.name, parts }
-      return { value, note: { type: 'planned', data } }
-    },
-  })
 
 interface ToCarryOut {
   readonly part: PlanPart

@@ -10,7 +10,10 @@ import { SHOPS, World, type WorldOptions } from './world.ts'
 
 const KETTLE = { task: '1 kettle' }
 
-const answeredBy = { usage: { calls: 1, inputTokens: 0, outputTokens: 0, costMicros: 0 }, model: 'other' }
+const answeredBy = {
+  usage: { calls: 1, inputTokens: 0, outputTokens: 0, costMicros: 0 },
+  model: 'other',
+}
 
 async function held(world: World): Promise<HoldRecord> {
   return world.until(async () => (await world.ledger.holds({ states: ['open'], limit: 1 }))[0])

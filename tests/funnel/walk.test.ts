@@ -137,10 +137,10 @@ describe('bounds', () => {
   })
 
   it('end a run that is out of model calls with a reason', async () => {
-    const world = await World.open({ task: OFFICE, bounds: { modelCalls: 3 } })
+    const world = await World.open({ task: OFFICE, budgets: { run: { calls: 3 } } })
     const run = await world.finished()
     expect(run.state).toBe('failed')
-    expect(run.reason).toContain('all model calls of this run are used up')
+    expect(run.reason).toContain('the budget of model calls is used up')
   })
 
   it('end a run that takes longer than it may', async () => {

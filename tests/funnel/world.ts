@@ -7,7 +7,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createAgents } from '../../agents/agents.ts'
 import { createScriptedModel } from '../../agents/scripted/model.ts'
 import { ClientError } from '../../runtime/client/errors.ts'
-import type { Agents, ModelRequest } from '../../runtime/core/agents.ts'
+import type { Agents, Budget, ModelRequest } from '../../runtime/core/agents.ts'
 import { CODES, type DenialCode, hold as holdFor } from '../../runtime/core/codes.ts'
 import type { HolderKeys, TokenEngine } from '../../runtime/core/engine.ts'
 import { Fault } from '../../runtime/core/errors.ts'
@@ -15,6 +15,7 @@ import { freshId, holdIdOf, type NodeId, paymentIdOf, sha256 } from '../../runti
 import { parseJws, signJws } from '../../runtime/core/jws.ts'
 import { rawPublicKey } from '../../runtime/core/keys.ts'
 import type { CommandName, Commands, Ledger } from '../../runtime/core/ledger.ts'
+import type { Agent } from '../../runtime/core/mandate.ts'
 import type { Item } from '../../runtime/core/merchants.ts'
 import { type Currency, minor } from '../../runtime/core/money.ts'
 import { type Quote, quoteSchema } from '../../runtime/core/quote.ts'
@@ -92,9 +93,19 @@ export interface WorldOptions {
   readonly door?: Door
   readonly agents?: (scripted: Agents) => Agents
   readonly bounds?: Partial<FunnelBounds>
+  /** Of the run and of a node; what is absent has no end. */
+  readonly budgets?: { readonly run?: Partial<Budget>; readonly node?: Partial<Budget> }
+  /** Whether the scripted planner takes over where the agents have no plan. */
+  readonly fallback?: boolean
+  /** What the gateway runs, and what the mandate asks for. */
+  readonly runs?: Agent
+  readonly named?: Agent
   /** What the merchant does with a receipt. */
   readonly order?: (merchant: string, tries: number) => string
 }
+
+const NO_END = Number.POSITIVE_INFINITY
+const ENDLESS: Budget = { calls: NO_END, tokens: NO_END, costMicros: NO_END }
 
 const QUICK: Partial<FunnelBounds> = { pauseMs: 3, backOffMs: 2, tries: 3 }
 
@@ -159,6 +170,7 @@ export class World {
         ceiling,
         payees,
         limits,
+        ...(options.named === undefined ? {} : { agent: options.named }),
       },
     })
     const run: RunRecord = { ...base, mandate, mandateDigest: sha256(mandate), currency }
@@ -226,6 +238,12 @@ export class World {
       engine: this.engine(),
       holderKeys: this.holderKeys(),
       agents: this.options.agents?.(scripted) ?? scripted,
+      ...(this.options.fallback === true ? { fallback: createAgents(createScriptedModel()) } : {}),
+      ...(this.options.runs === undefined ? {} : { agent: this.options.runs }),
+      budgets: {
+        run: { ...ENDLESS, ...this.options.budgets?.run },
+        node: { ...ENDLESS, ...this.options.budgets?.node },
+      },
       merchants: this.merchants(),
       connect: ({ token }) => this.door(token),
       payees: this.run.mandate === '' ? [] : this.root.payees.map((id) => ({ id, name: id })),
