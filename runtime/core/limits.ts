@@ -82,6 +82,24 @@ export const LIMITS = {
   engineRecycleCount: 10_000,
   /** Worker memory before it is replaced; a worker that works takes some 20 MiB of it and no more with time. */
   engineRecycleBytes: 64 * 1024 * 1024,
+  /** One question to a model, with every try of it: a long plan takes half of that. */
+  modelMs: 60_000,
+  /** Tries of one question that a provider had no time for. */
+  modelTries: 3,
+  /** The pause before the second try; each later one is twice as long. */
+  modelBackOffMs: 500,
+  /** The longest pause that a provider may ask for; one that asks for more is asked again by whoever wants to. */
+  modelPauseMs: 10_000,
+  /** Characters of one question, its schema included: the longest that we put is half of it. */
+  modelPromptChars: 160_000,
+  /** One answer of a provider: the longest plan is a quarter of it. */
+  modelAnswerBytes: 512 * 1024,
+  /** Tokens of one answer, thoughts included. */
+  modelAnswerTokens: 16_384,
+  /** The same where a provider counts what may be written as used: its smallest account has 8,000 a minute. */
+  modelReservedTokens: 4_096,
+  /** Tokens that a model may think, where that has a number. */
+  modelThoughtTokens: 2_048,
   /** One call to a monitor. */
   monitorMs: 5_000,
   /** One call to a rail. */
