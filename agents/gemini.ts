@@ -4,7 +4,6 @@
  *
  * https://ai.google.dev/api/generate-content
  */
-import { GoogleGenAI, ThinkingLevel } from '@google/genai'
 import { z } from 'zod'
 import type { Model, ModelFailure } from '../runtime/core/agents.ts'
 import { LIMITS } from '../runtime/core/limits.ts'
@@ -74,8 +73,12 @@ const CALLS = new Set([
   ...['toolCall', 'toolResponse'],
 ])
 
+/** Loaded with the first question: it takes a second, which no process should wait that asks none. */
+const library = () => import('@google/genai')
+type Library = Awaited<ReturnType<typeof library>>
+
 /** How far a model thinks and how it picks words: from the third generation on Google fixes the latter. */
-function manner(model: string) {
+function manner(model: string, { ThinkingLevel }: Library) {
   const generation = Number(/^gemini-([0-9]{1,2})/.exec(model)?.[1] ?? 0)
   if (generation >= 3) return { thinkingConfig: { thinkingLevel: ThinkingLevel.LOW } }
   const canThink = model.startsWith('gemini-2.5-')
@@ -87,11 +90,12 @@ const adapter: Adapter = {
   engine: 'gemini',
   origin: 'https://generativelanguage.googleapis.com',
   auth: (key) => ({ 'x-goog-api-key': key }),
-  put({ model, key, origin }, { prompt, schema }, fetch) {
+  async put({ model, key, origin }, { prompt, schema }, fetch) {
+    const loaded = await library()
     // Every one of these has a variable of the environment that would decide it otherwise.
     const pinned = { vertexai: false, apiVersion: 'v1beta', apiKey: key }
-    const client = new GoogleGenAI({ ...pinned, httpOptions: { baseUrl: origin, fetch } })
-    return client.models.generateContent({
+    const client = new loaded.GoogleGenAI({ ...pinned, httpOptions: { baseUrl: origin, fetch } })
+    return await client.models.generateContent({
       model,
       contents: [{ role: 'user', parts: [{ text: prompt.user }] }],
       config: {
@@ -100,7 +104,7 @@ const adapter: Adapter = {
         responseJsonSchema: schema,
         maxOutputTokens: LIMITS.modelAnswerTokens,
         seed: SEED,
-        ...manner(model),
+        ...manner(model, loaded),
       },
     })
   },

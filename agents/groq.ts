@@ -4,7 +4,6 @@
  *
  * https://console.groq.com/docs/api-reference, https://console.groq.com/docs/errors
  */
-import { Groq } from 'groq-sdk'
 import { z } from 'zod'
 import type { Model, ModelFailure } from '../runtime/core/agents.ts'
 import { LIMITS } from '../runtime/core/limits.ts'
@@ -65,6 +64,9 @@ const CODES: { readonly [code: string]: ModelFailure } = {
   request_too_large: 'too_long',
 }
 
+/** Loaded with the first question. */
+const library = () => import('groq-sdk')
+
 const quiet = () => undefined
 const LOGGER = { error: quiet, warn: quiet, info: quiet, debug: quiet }
 
@@ -73,6 +75,7 @@ const adapter: Adapter = {
   origin: 'https://api.groq.com',
   auth: (key) => ({ authorization: `Bearer ${key}` }),
   async put({ model, key, origin }, { role, prompt, schema }, fetch) {
+    const { Groq } = await library()
     const client = new Groq({
       apiKey: key,
       baseURL: origin,
