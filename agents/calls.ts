@@ -122,7 +122,9 @@ export function createModel(adapter: Adapter, options: CallOptions): Model {
       const question = { role: request.role, prompt: promptOf(request), schema: wire.schema }
       const { system, user } = question.prompt
       const length = system.length + user.length + JSON.stringify(wire.schema).length
-      if (length > LIMITS.modelPromptChars) throw fault({ failure: 'too_long' }, 0)
+      if (length > LIMITS.modelPromptChars) {
+        throw fault({ failure: 'too_long', model: options.model }, 0)
+      }
       const timers = options.timers ?? systemTimers
       const late = new AbortController()
       const callOff = timers.after(LIMITS.modelMs, () => late.abort())
@@ -165,7 +167,7 @@ async function tryEach<T>(
       throw fault(failed, 1, isTooLong ? { retryable: false } : {})
     }
     await pause(timers, pauseMs, signal)
-    if (signal.aborted) throw fault({ failure: 'late' }, 1)
+    if (signal.aborted) throw fault({ failure: 'late', model: options.model }, 1)
   }
 }
 
@@ -196,15 +198,15 @@ async function tryOnce<T>(
   // What the library makes of an answer, or of none, is not asked: the answer itself is read below.
   await adapter.put({ model, key, origin }, question, fetch).catch(() => undefined)
   const got = carried()
-  if (got === undefined) return { failed: { failure: 'bad_request' } }
-  if (got.kind === 'none') return { failed: got }
+  if (got === undefined) return { failed: { failure: 'bad_request', model } }
+  if (got.kind === 'none') return { failed: { failure: got.failure, model } }
   const body = jsonOf(got.body)
   if (got.status !== 200) {
     const refusal = adapter.refused(got.status, body)
-    return { failed: { ...refusal, waitMs: waitOf(got, options.clock) ?? refusal.waitMs } }
+    return { failed: { ...refusal, model, waitMs: waitOf(got, options.clock) ?? refusal.waitMs } }
   }
   const reading = adapter.read(body)
-  if (reading === undefined) return { failed: { failure: 'unreachable' } }
+  if (reading === undefined) return { failed: { failure: 'unreachable', model } }
   return judged(adapter, options, reading, parse)
 }
 
@@ -219,6 +221,7 @@ function judged<T>(
   const failed = (failure: ModelFailure) => ({ failed: { failure, usage, model } })
   if (model !== undefined && !adapter.isSame(asked, model)) return failed('other_model')
   if ('failure' in said) return failed(said.failure)
+  // One that gives no name may be any: it is not taken for the one that was asked.
   if (model === undefined) return failed('other_model')
   const value = parse(said.text)
   // Without a count of its tokens an answer could not be charged to a budget.

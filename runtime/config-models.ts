@@ -4,7 +4,7 @@ import { loopbackUrlSchema } from './core/loopback.ts'
 import { monitorScriptSchema } from './policy/monitors.ts'
 
 /** Where a configuration names a provider and no model. */
-const GEMINI = 'gemini-2.5-flash'
+const GEMINI = 'gemini-3.5-flash-lite'
 const GROQ = 'openai/gpt-oss-120b'
 
 const modelName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$/)
