@@ -1,7 +1,6 @@
 /** One question to a model, with its answer checked again by us: an adapter is not trusted to have validated. */
 import type { z } from 'zod'
-import type { Model, ModelRequest, Usage } from '../runtime/core/agents.ts'
-import { Fault } from '../runtime/core/errors.ts'
+import { type Model, ModelFault, type ModelRequest, type Usage } from '../runtime/core/agents.ts'
 
 export interface Asked<T> {
   readonly value: T
@@ -9,18 +8,21 @@ export interface Asked<T> {
   readonly model: string
 }
 
-/** Throws Fault `model_failed` for anything but a clean, valid answer. */
+/** Throws ModelFault for anything but a clean, valid answer; what one that is not valid cost is in it. */
 export async function ask<T>(model: Model, request: ModelRequest<T>): Promise<Asked<T>> {
   request.signal.throwIfAborted()
   const answer = await model.ask(request)
-  const value = check(request.schema, answer.value, `the ${request.role} answered out of shape`)
-  return { value, usage: { calls: 1, ...answer.usage }, model: answer.model }
+  const usage = { calls: 1, ...answer.usage }
+  const read = request.schema.safeParse(answer.value)
+  if (read.success) return { value: read.data, usage, model: answer.model }
+  const message = `the ${request.role} answered out of shape`
+  throw new ModelFault('malformed', message, { usage, model: answer.model })
 }
 
 /** The value as `schema` reads it, or a Fault with our own message: what was wrong stays out of it. */
 export function check<T>(schema: z.ZodType<T>, value: unknown, message: string): T {
   const read = schema.safeParse(value)
-  if (!read.success) throw new Fault('model_failed', message)
+  if (!read.success) throw new ModelFault('malformed', message)
   return read.data
 }
 

@@ -1,32 +1,57 @@
 /**
- * The scripted looker: what to search for, and which listings are what the need asks for. It compares words and
- * numbers and follows none of them: whatever a listing says to its reader only counts as words that do not match.
+ * The scripted looker: what to search for, what to read, and which listings are what the need asks for. It compares words
+ * and numbers and follows none of them: whatever a listing says to its reader only counts as words that do not match.
  */
 import type { Need } from '../../runtime/core/agents.ts'
-import type { LookInput, PickInput } from '../shapes.ts'
+import type { Action, LookInput, Pick, ShownItem } from '../shapes.ts'
 import { limitOf } from './budget.ts'
 import { CONTAINERS, GENERAL, SPEC_UNITS, STOP_WORDS, WHOLE_MEASURES } from './lexicon.ts'
 import { headOf, holds, mainPart, sameThing, stems, wordSet } from './stems.ts'
 
-type SearchInput = Extract<LookInput, { stage: 'search' }>
-type Listing = PickInput['items'][number]
-
 const MOST_PICKS = 4
 const PICKS_OF_ONE_MERCHANT = 2
+const MOST_READS = 2
 
-/** First the need’s own words; if they found nothing that fits, its head alone. */
-export function searchesFor({ need, merchants, tried }: SearchInput): {
-  searches: { text: string; merchants?: string[] }[]
-} {
+/**
+ * First the need’s own words, where the need says if it does; then what fits is picked. If nothing does, listings of the
+ * same thing whose description was cut are read to their end, and then the thing alone is searched for, everywhere.
+ */
+export function nextActions(input: LookInput): { actions: Action[] } {
+  const searches = input.calls.filter(({ tool }) => tool === 'search')
+  const [first, second] = searchesFor(input)
+  if (searches.length === 0) return { actions: [first] }
+  const picks = picksFor(input)
+  if (picks.length > 0) return { actions: [{ kind: 'picks', picks }] }
+  const reads = readsFor(input)
+  if (reads.length > 0) return { actions: reads }
+  const isNew = second !== undefined && searches.length === 1 && input.left.steps > 0
+  return { actions: isNew ? [second] : [{ kind: 'picks', picks }] }
+}
+
+type Search = Extract<Action, { kind: 'search' }>
+
+/** The second only if it asks for something else than the first. */
+function searchesFor({ need, merchants }: LookInput): readonly [Search, Search?] {
   const named = preferred(need, merchants)
-  const texts =
-    tried.length === 0 ? [searchText(need.text)] : [headOf(need.text)?.noun ?? need.text]
-  const fresh = texts.filter((text) => !tried.some((earlier) => earlier.text === text))
-  const among = named.length > 0 && tried.length === 0 ? named : undefined
-  const searches = fresh.map((text) =>
-    among === undefined ? { text } : { text, merchants: among },
-  )
-  return { searches }
+  const text = searchText(need.text)
+  const all: Search = { kind: 'search', text: headOf(need.text)?.noun ?? need.text }
+  if (named.length > 0) return [{ kind: 'search', text, merchants: named }, all]
+  return all.text === text.toLowerCase() ? [all] : [{ kind: 'search', text }, all]
+}
+
+/** Listings that would fit but for a word that may stand in what was cut off, the best first. */
+function readsFor({ need, items, calls, left }: LookInput): Action[] {
+  const head = headOf(need.text)?.noun
+  if (head === undefined || left.steps === 0) return []
+  const wasRead = (index: number) =>
+    calls.some((call) => call.tool === 'read' && call.item === index)
+  return items
+    .filter(({ item, more }) => more === true && !wasRead(item))
+    .map((item) => ({ item, score: scoreOf({ ...need, text: head }, item, item.unitAmount) }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score || a.item.item - b.item.item)
+    .slice(0, Math.min(MOST_READS, left.reads))
+    .map(({ item }) => ({ kind: 'read', item: item.item }))
 }
 
 /** The words that a shop’s search needs, without articles and the like. */
@@ -36,7 +61,7 @@ function searchText(text: string): string {
 }
 
 /** Merchants that the need prefers by name: none, if it prefers none that may be searched. */
-export function preferred(need: Need, merchants: readonly string[]): string[] {
+function preferred(need: Need, merchants: readonly string[]): string[] {
   const wishes = need.prefer.filter((wish) => /^from /i.test(wish))
   return merchants.filter((id) => wishes.some((wish) => names(wish.slice(5), id)))
 }
@@ -59,38 +84,39 @@ interface Scored {
 }
 
 /** The best few listings, at most two of one merchant; if none is within the ceiling, the cheapest that fits. */
-export function picksFor(input: PickInput): { picks: { item: number; score: number }[] } {
-  const { need, ceiling, items } = input
+function picksFor({ need, ceiling, items }: LookInput): Pick[] {
   const cheapest = Math.min(...items.map((item) => item.unitAmount))
   const scored = items
-    .flatMap((item, i): Scored[] => {
+    .flatMap((item): Scored[] => {
       const score = scoreOf(need, item, cheapest)
-      const total = item.unitAmount * need.quantity
-      return score === 0 ? [] : [{ item: i, score, merchant: item.merchant, total }]
+      const { item: index, merchant, total } = item
+      return score === 0 ? [] : [{ item: index, score, merchant, total }]
     })
     .sort((a, b) => b.score - a.score || a.total - b.total || a.item - b.item)
   const within = scored.filter(({ total }) => total <= ceiling)
-  if (within.length > 0) return { picks: few(within) }
+  if (within.length > 0) return few(within)
   const dear = [...scored].sort((a, b) => a.total - b.total || a.item - b.item)
-  return { picks: few(dear.slice(0, 1)) }
+  return few(dear.slice(0, 1))
 }
 
-function few(scored: readonly Scored[]): { item: number; score: number }[] {
+function few(scored: readonly Scored[]): Pick[] {
   const counts = new Map<string, number>()
   const picked = scored.filter(({ merchant }) => {
     const count = (counts.get(merchant) ?? 0) + 1
     counts.set(merchant, count)
     return count <= PICKS_OF_ONE_MERCHANT
   })
-  return picked.slice(0, MOST_PICKS).map(({ item, score }) => ({ item, score }))
+  return picked
+    .slice(0, MOST_PICKS)
+    .map(({ item, score }) => ({ item, reason: 'its words match the need', score }))
 }
 
 /** 0 for what is something else, sold out, over the need’s limits or of a merchant it refuses; else up to 1000. */
-export function scoreOf(need: Need, item: Listing, cheapest: number): number {
-  const total = item.unitAmount * need.quantity
-  if (item.stock < need.quantity || item.unitAmount < 1) return 0
+function scoreOf(need: Need, item: ShownItem, cheapest: number): number {
+  const { total } = item
+  if (!item.enough || item.unitAmount < 1) return 0
   if (item.unitAmount > (need.maxUnit ?? Number.MAX_SAFE_INTEGER)) return 0
-  if (total > (limitOf(need) ?? Number.MAX_SAFE_INTEGER) || !Number.isSafeInteger(total)) return 0
+  if (total > (limitOf(need) ?? Number.MAX_SAFE_INTEGER)) return 0
   if (refused(need, item.merchant)) return 0
   const match = matchOf(need.text, item)
   if (match === 0) return 0
@@ -100,7 +126,7 @@ export function scoreOf(need: Need, item: Listing, cheapest: number): number {
 }
 
 /** How far a listing is what the words ask for: 0 for another thing or one that lacks a word, up to 600. */
-function matchOf(said: string, item: Listing): number {
+function matchOf(said: string, { words: item }: ShownItem): number {
   const text = withMeasures(said)
   const wanted = headOf(text)
   const offered = headOf(item.title)
@@ -168,8 +194,9 @@ const terms = (text: string): readonly string[] => {
 }
 
 /** Up to 240 for preferences that the listing’s words meet; a `no …` that they break costs. */
-function wishes(need: Need, item: Listing): number {
-  const words = wordSet(`${item.title} ${item.category} ${item.description}`)
+function wishes(need: Need, item: ShownItem): number {
+  const { title, category, description } = item.words
+  const words = wordSet(`${title} ${category} ${description}`)
   let [kinds, met] = [0, 0]
   for (const wish of need.prefer) {
     if (wish === 'cheapest' || /^(?:at least|not from) /i.test(wish)) continue

@@ -8,7 +8,7 @@ import { monitorInputSchema } from '../monitor-shapes.ts'
 import { chooseInputSchema, lookInputSchema, planInputSchema } from '../shapes.ts'
 import { chooseOffer } from './choose.ts'
 import { judgePayment } from './judge.ts'
-import { picksFor, searchesFor } from './look.ts'
+import { nextActions } from './look.ts'
 import { planTask } from './plan.ts'
 
 const NAME = 'scripted-1'
@@ -34,10 +34,8 @@ function answer({ role, input }: ModelRequest<unknown>): unknown {
   switch (role) {
     case 'planner':
       return planTask(check(planInputSchema, input, 'expected a planner’s input'))
-    case 'looker': {
-      const look = check(lookInputSchema, input, 'expected a looker’s input')
-      return look.stage === 'search' ? searchesFor(look) : picksFor(look)
-    }
+    case 'looker':
+      return nextActions(check(lookInputSchema, input, 'expected a looker’s input'))
     case 'chooser':
       return chooseOffer(check(chooseInputSchema, input, 'expected a chooser’s input'))
     case 'monitor':

@@ -6,6 +6,7 @@
 import type { Plan, PlanPart, PlanRequest } from '../../runtime/core/agents.ts'
 import { type Minor, minor } from '../../runtime/core/money.ts'
 import { shares } from './budget.ts'
+import { forbiddenIn } from './forbidden.ts'
 import { renderTask, sharedLength } from './render.ts'
 import { replan } from './replan.ts'
 import { categoryOf } from './stems.ts'
@@ -17,6 +18,8 @@ const SPARE_NODES = 2
 
 /** Plans one planner’s task; the same request always gives the same plan. */
 export function planTask(request: PlanRequest): Plan {
+  const forbidden = forbiddenIn(request.task)
+  if (forbidden !== undefined) return { kind: 'unreadable', reason: `${forbidden}.` }
   const reading = readTask(request.task, request.currency)
   if (reading.kind === 'unreadable') return reading
   if (request.outcomes !== undefined) return replan(request, reading)

@@ -190,6 +190,27 @@ export function sameThing(a: string, b: string): boolean {
   return isPlain && a.split(' ').pop() === b.split(' ').pop()
 }
 
+/** The same text with another name for its thing, as written in the list of synonyms; undefined where we know none. */
+export function otherName(text: string): string | undefined {
+  const known = headOf(text)
+  const group = SYNONYMS.find((names) =>
+    names.some((name) => stems(name).join(' ') === known?.noun),
+  )
+  const other = group?.find((name) => stems(name).join(' ') !== known?.noun)
+  if (known === undefined || other === undefined) return undefined
+  const words = text.split(' ')
+  const length = known.noun.split(' ').length
+  const at = words.findLastIndex(
+    (_, i) => stems(words.slice(i, i + length).join(' ')).join(' ') === known.noun,
+  )
+  if (at < 0) return undefined
+  const mark = /[,;:)]*$/.exec(words[at + length - 1] ?? '')?.[0] ?? ''
+  return words
+    .toSpliced(at, length, other + mark)
+    .join(' ')
+    .slice(0, 200)
+}
+
 /** A word and what else it is called, as stems. */
 export const wordsLike = (word: string): ReadonlySet<string> =>
   SAME_QUALITIES.get(word) ?? THINGS.get(word) ?? new Set([word])

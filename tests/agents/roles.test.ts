@@ -277,16 +277,23 @@ describe('a model that cannot be believed', () => {
   it('cannot name a SKU, a quantity or a merchant to a shop, nor search beyond those that are allowed', async () => {
     const asked: unknown[] = []
     const agents = createAgents(
-      modelOf(({ input }) =>
-        (input as { stage: string }).stage === 'search'
-          ? { searches: [{ text: 'kettle', merchants: ['elsewhere'] }, { text: 'kettle' }] }
-          : {
-              picks: [
-                { item: 0, score: 9 },
-                { item: 77, score: 9 },
+      modelOf(({ input }) => ({
+        actions:
+          (input as { items: unknown[] }).items.length === 0
+            ? [
+                { kind: 'search', text: 'kettle', merchants: ['elsewhere'] },
+                { kind: 'search', text: 'kettle' },
+              ]
+            : [
+                {
+                  kind: 'picks',
+                  picks: [
+                    { item: 0, reason: '', score: 9 },
+                    { item: 77, reason: '', score: 9 },
+                  ],
+                },
               ],
-            },
-      ),
+      })),
     )
     const { session } = sessionOver([
       item('Kettle', 5),
@@ -368,7 +375,12 @@ describe('the scripted model', () => {
     const model = createScriptedModel()
     const ask = (role: ModelRequest<unknown>['role'], input: unknown) =>
       createAgents({ ...model, ask: (request) => model.ask({ ...request, role, input }) }).choose(
-        { need: need('kettle'), currency: 'INR', ceiling: minor(9), candidates: [] },
+        {
+          need: need('kettle'),
+          currency: 'INR',
+          ceiling: minor(9),
+          candidates: [candidate(5, 5)],
+        },
         signal,
       )
     await expect(ask('monitor', {})).rejects.toMatchObject({ code: 'model_failed' })
