@@ -59,21 +59,18 @@ export class Shelf {
   }
 
   shown(): ShownItem[] {
-    let left: number = LOOK.wordsChars
-    return [...this.seen.values()].map(({ item, total, tool }, index) => {
-      const title = cut(item.title, LIMITS.titleChars)
-      const category = cut(item.category, LIMITS.titleChars)
-      const most = tool === 'read' ? LOOK.pageChars : LOOK.listingChars
-      const room = Math.max(0, left - title.length - category.length)
-      const description = cut(item.description, Math.min(most, room))
-      left = room - description.length
+    const all = [...this.seen.values()]
+    const descriptions = described(all)
+    return all.map((seen, index) => {
+      const { item, total, tool } = seen
+      const description = descriptions.get(seen) ?? ''
       return {
         item: index,
         source: 'page',
         tool,
         merchant: item.merchant,
         sku: item.sku,
-        words: { title, category, description },
+        words: { ...namesOf(item), description },
         ...(description.length < item.description.length ? { more: true } : {}),
         unitAmount: item.unitAmount,
         total,
@@ -86,6 +83,30 @@ export class Shelf {
     const total = item.unitAmount * this.need.quantity
     if (Number.isSafeInteger(total)) this.seen.set(keyOf(item), { item, total: minor(total), tool })
   }
+}
+
+const namesOf = ({ title, category }: Item) => ({
+  title: cut(title, LIMITS.titleChars),
+  category: cut(category, LIMITS.titleChars),
+})
+
+/** As much as there is room for beside all titles: first what was read whole, then the list from its top. */
+function described(all: readonly Seen[]): ReadonlyMap<Seen, string> {
+  const names = all.map(({ item }) => namesOf(item))
+  let left = names.reduce(
+    (sum, { title, category }) => sum - title.length - category.length,
+    LOOK.wordsChars as number,
+  )
+  const isRead = ({ tool }: Seen) => tool === 'read'
+  const inOrder = [...all.filter(isRead), ...all.filter((seen) => !isRead(seen))]
+  return new Map(
+    inOrder.map((seen) => {
+      const most = isRead(seen) ? LOOK.pageChars : LOOK.listingChars
+      const text = cut(seen.item.description, Math.max(0, Math.min(most, left)))
+      left -= text.length
+      return [seen, text]
+    }),
+  )
 }
 
 const keyOf = ({ merchant, sku }: Item): string => `${merchant} ${sku}`
