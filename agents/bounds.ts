@@ -5,7 +5,7 @@ export const LOOK = {
   /** Of one step, carried out one after the other: more is a list that nobody thought about. */
   actions: 4,
   /** Steps in a row that changed nothing: whoever asks for the same again gets the same again. */
-  idleSteps: 2,
+  idleSteps: 3,
   /** Each is a call of every merchant. */
   searches: 8,
   /** Each is a call of one merchant, and a page of text in every later step. */
