@@ -1,17 +1,21 @@
 /**
  * What an agent needs to use a gateway: one token, one holder key, a few calls. The key signs a fresh proof for every
- * request and never leaves the process; answers are parsed strictly before anybody sees them. It retries nothing: a
- * retry is a decision, and `ClientError.advice` says which one makes sense.
+ * request and never leaves the process; answers are read up to a limit, until a deadline, from nowhere else, and parsed
+ * strictly before anybody sees them. It retries nothing: a retry is a decision, and `ClientError.advice` says which one
+ * makes sense.
  */
 import type { KeyObject } from 'node:crypto'
 import type { z } from 'zod'
-import type { NodeId, RunId } from '../core/ids.ts'
+import type { NodeId, PaymentId, RunId } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import {
   closedNodeSchema,
+  type OwnNode,
   ownNodeSchema,
+  type PaymentStatus,
   paymentAnswerSchema,
+  paymentStatusSchema,
   problemSchema,
   productAnswerSchema,
   type productBody,
@@ -22,15 +26,17 @@ import {
   searchAnswerSchema,
   type searchBody,
 } from '../core/wire.ts'
-import { ClientError, problemError } from './errors.ts'
+import { type AnswerBody, jsonOf, readBytes } from './answer.ts'
+import { noAnswer, problemError, tooLarge, unreadable } from './errors.ts'
 import { type Holder, holderKeyObject } from './mint.ts'
 import { signProof } from './proof.ts'
+import { type WatchOptions, watchNode } from './watch.ts'
 
 /** As much of an answer as the client reads; the global `Response` is one. */
 export interface FetchAnswer {
   readonly status: number
   readonly headers: { get(name: string): string | null }
-  text(): Promise<string>
+  readonly body: AnswerBody
 }
 
 /** As much of `fetch` as the client uses; the global one fits. */
@@ -86,7 +92,11 @@ export interface Client {
   /** For a planner: its own subtree. */
   readRun(run: RunId): Promise<z.infer<typeof runDetailSchema>>
   /** For every kind of node: what it may do, what is left, and its own payments. */
-  ownNode(): Promise<z.infer<typeof ownNodeSchema>>
+  ownNode(): Promise<OwnNode>
+  /** For a leaf, its own payment; for a planner, one below it. None is there before anything was set aside for it. */
+  payment(id: PaymentId): Promise<PaymentStatus>
+  /** Its own node whenever something of it has changed, until its payment has ended, or a person has decided about it. */
+  watch(options?: WatchOptions): AsyncGenerator<OwnNode, void, undefined>
 }
 
 /** A payment may wait for the engine, a monitor and a rail, one after another. */
@@ -102,6 +112,8 @@ interface Call<S extends z.ZodType> {
   readonly body?: unknown
   readonly statuses: readonly number[]
   readonly answer: S
+  /** Bytes of an answer that are read; `LIMITS.answerBytes` if absent. */
+  readonly most?: number
 }
 
 /** A client for one node of one run; it connects only when a call is made. */
@@ -109,6 +121,8 @@ export function createClient(options: ClientOptions): Client {
   const caller = new Caller(options)
   const post = <S extends z.ZodType>(path: string, body: unknown, answer: S) =>
     caller.call({ method: 'POST', path, body, statuses: OK_STATUSES, answer })
+  const ownNode = () =>
+    caller.call({ method: 'GET', path: '/node', statuses: OK_STATUSES, answer: ownNodeSchema })
   const nodes = (run: RunId) => `/runs/${encodeURIComponent(run)}/nodes`
   return {
     search: (body) => post('/search', body, searchAnswerSchema),
@@ -134,9 +148,17 @@ export function createClient(options: ClientOptions): Client {
         path: `/runs/${encodeURIComponent(run)}`,
         statuses: OK_STATUSES,
         answer: runDetailSchema,
+        most: LIMITS.treeBytes,
       }),
-    ownNode: () =>
-      caller.call({ method: 'GET', path: '/node', statuses: OK_STATUSES, answer: ownNodeSchema }),
+    ownNode,
+    payment: (id) =>
+      caller.call({
+        method: 'GET',
+        path: `/payments/${encodeURIComponent(id)}`,
+        statuses: OK_STATUSES,
+        answer: paymentStatusSchema,
+      }),
+    watch: (options) => watchNode(ownNode, options),
   }
 }
 
@@ -158,19 +180,21 @@ class Caller {
   }
 
   async call<S extends z.ZodType>(call: Call<S>): Promise<z.output<S>> {
-    const { status, type, text, retryAfterSeconds } = await this.#send(call)
+    const { status, type, bytes, retryAfterSeconds } = await this.#send(call)
+    if (bytes === 'too_large') throw tooLarge(status)
     const isProblem = type.startsWith('application/problem+json')
+    const json = jsonOf(bytes)
     if (!isProblem && call.statuses.includes(status)) {
-      const answer = call.answer.safeParse(readJson(text, status))
+      const answer = call.answer.safeParse(json)
       if (answer.success) return answer.data
       throw unreadable(status, retryAfterSeconds)
     }
-    const problem = problemSchema.safeParse(readJson(text, status))
+    const problem = problemSchema.safeParse(json)
     if (!problem.success) throw unreadable(status, retryAfterSeconds)
     throw problemError({ ...problem.data, status }, retryAfterSeconds)
   }
 
-  async #send({ method, path, body }: Call<z.ZodType>) {
+  async #send({ method, path, body, most = LIMITS.answerBytes }: Call<z.ZodType>) {
     const url = `${this.#origin}${path}`
     const now = nowSeconds(this.#clock)
     const proof = await signProof({ holder: this.#holder, method, url, token: this.#token, now })
@@ -192,7 +216,7 @@ class Caller {
       return {
         status: answer.status,
         type: answer.headers.get('content-type') ?? '',
-        text: await answer.text(),
+        bytes: await readBytes(answer.body, most, signal),
         retryAfterSeconds: retryAfter(answer.headers.get('retry-after')),
       }
     } catch (cause) {
@@ -204,27 +228,3 @@ class Caller {
 /** RFC 9110 section 10.2.3, in seconds; the form with a date is not ours. */
 const retryAfter = (value: string | null): number | undefined =>
   value !== null && /^[0-9]{1,6}$/.test(value) ? Number(value) : undefined
-
-function readJson(text: string, status: number): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw unreadable(status, undefined)
-  }
-}
-
-const unreadable = (status: number, retryAfterSeconds: number | undefined) =>
-  new ClientError('expected an answer of the documented shape', {
-    status,
-    code: 'unreadable',
-    advice: status >= 500 ? 'retry' : 'stop',
-    retryAfterSeconds,
-  })
-
-const noAnswer = (timedOut: boolean, cause: unknown) =>
-  new ClientError('no answer came; what was asked may have happened all the same', {
-    status: 0,
-    code: timedOut ? 'timeout' : 'unreachable',
-    advice: 'retry',
-    cause,
-  })

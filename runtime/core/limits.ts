@@ -131,6 +131,10 @@ export const LIMITS = {
   searchItems: 50,
   /** Entries of one page of a list. */
   pageItems: 200,
+  /** One answer to a client: a search of 50 items with the longest texts, escaped, is less than half of it. */
+  answerBytes: 1024 * 1024,
+  /** A run's tree as a client reads it: 10,000 nodes with the longest lists of payees. */
+  treeBytes: 48 * 1024 * 1024,
   /** Payments that `GET /node` lists, the latest. */
   ownPayments: 50,
   /** Heads that one checkpoint lists, some 100 bytes each; of more open streams it lists the newest. */

@@ -9,11 +9,12 @@ import {
   nodeIdSchema,
   paymentIdSchema,
   receiptIdSchema,
+  refundIdSchema,
   runIdSchema,
 } from './ids.ts'
 import { LIMITS } from './limits.ts'
-import { currencySchema, minorSchema } from './money.ts'
-import { HOLD_STATES, RUN_STATES, SHOWN_STATES, STANDING_STATES } from './records.ts'
+import { currencySchema, minorSchema, positiveMinorSchema } from './money.ts'
+import { HOLD_STATES, REFUND_STATES, RUN_STATES, SHOWN_STATES, STANDING_STATES } from './records.ts'
 
 const codeSchema = z.enum(DENIAL_CODES)
 const at = z.number().int()
@@ -184,6 +185,60 @@ export const runDetailSchema = z.strictObject({
 })
 export type RunDetail = z.infer<typeof runDetailSchema>
 
+const linesSchema = z.array(
+  z.strictObject({
+    sku: z.string(),
+    title: z.string(),
+    quantity: z.number().int(),
+    unitAmount: minorSchema,
+  }),
+)
+
+/** One refund of a payment. */
+export const refundViewSchema = z.strictObject({
+  id: refundIdSchema,
+  amount: positiveMinorSchema,
+  state: z.enum(REFUND_STATES),
+  by: z.string(),
+  atSeconds: at,
+  railReference: z.string().optional(),
+  reason: z.string().optional(),
+})
+
+/** `GET /payments/{id}`: one payment as its own leaf and the planners above it read it. */
+export const paymentStatusSchema = z.strictObject({
+  id: paymentIdSchema,
+  run: runIdSchema,
+  node: nodeIdSchema,
+  payee: z.string(),
+  merchant: z.string(),
+  lines: linesSchema,
+  amount: minorSchema,
+  currency: currencySchema,
+  state: z.enum(SHOWN_STATES),
+  /** The rail's own word for it, beside ours. */
+  railStatus: z.string().optional(),
+  /** Where the payer agrees, while the state is `awaiting_payer`; for operators and the holder of its leaf. */
+  approveUrl: z.string().optional(),
+  settledAmount: minorSchema.optional(),
+  railReference: z.string().optional(),
+  reason: z.string().optional(),
+  createdAtSeconds: at,
+  endedAtSeconds: at.optional(),
+  submittedAtSeconds: at.optional(),
+  /** When the alarm about a silent rail was raised. */
+  overdueAtSeconds: at.optional(),
+  /** What came back after it had settled, and how much of that a person has put to use again. */
+  reversedAmount: minorSchema.optional(),
+  regainedAmount: minorSchema.optional(),
+  /** Of what came back, what we asked for; and each time that we did. */
+  refundedAmount: minorSchema.optional(),
+  refunds: z.array(refundViewSchema).optional(),
+  /** Compact JWS `receipt+jwt`, once settled. */
+  receipt: z.string().optional(),
+})
+export type PaymentStatus = z.infer<typeof paymentStatusSchema>
+
 /** One payment as its own leaf and the planners above it read it in `GET /node`. */
 export const ownPaymentSchema = z.strictObject({
   id: paymentIdSchema,
@@ -266,14 +321,7 @@ export const holdViewSchema = z.strictObject({
   merchant: z.string(),
   amount: minorSchema,
   currency: currencySchema,
-  lines: z.array(
-    z.strictObject({
-      sku: z.string(),
-      title: z.string(),
-      quantity: z.number().int(),
-      unitAmount: minorSchema,
-    }),
-  ),
+  lines: linesSchema,
   /** Root first: label and id of each node that the money comes down through. */
   path: z.array(z.strictObject({ id: nodeIdSchema, label: z.string() })),
   state: z.enum(HOLD_STATES),

@@ -2,6 +2,7 @@
  * The way to this server from inside its own process, for the funnel: the same routes, hooks and checks as over a
  * socket, without one.
  */
+import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { Fetch } from '../client/client.ts'
 
@@ -20,7 +21,7 @@ export const inProcess =
     return {
       status: answer.statusCode,
       headers: { get: (name) => textOf(answer.headers[name]) },
-      text: async () => answer.body,
+      body: Readable.from([answer.rawPayload]),
     }
   }
 

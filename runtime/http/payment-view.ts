@@ -10,7 +10,8 @@ import {
   reversedOf,
   shownState,
 } from '../core/records.ts'
-import type { outsideView, paymentView, refundView } from './shapes.ts'
+import type { refundViewSchema } from '../core/wire.ts'
+import type { outsideView, paymentView } from './shapes.ts'
 
 type View = z.input<typeof paymentView>
 
@@ -51,7 +52,7 @@ export const viewOfRefund = ({
   nonce: _nonce,
   submittedAtMs: _at,
   ...refund
-}: RefundRecord): z.input<typeof refundView> => refund
+}: RefundRecord): z.input<typeof refundViewSchema> => refund
 
 /** With where the payer agrees: for operators and the holder of its leaf, because whoever has the address may pay. */
 export const withApproval = (payment: PaymentRecord): View => ({

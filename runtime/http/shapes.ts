@@ -5,19 +5,18 @@ import {
   nodeIdSchema,
   outsideIdSchema,
   paymentIdSchema,
-  refundIdSchema,
   runIdSchema,
 } from '../core/ids.ts'
 import { LIMITS } from '../core/limits.ts'
-import {
-  anyCurrencySchema,
-  currencySchema,
-  minorSchema,
-  positiveMinorSchema,
-} from '../core/money.ts'
+import { anyCurrencySchema, positiveMinorSchema } from '../core/money.ts'
 import { DIRECTIONS, OBJECT_TYPES } from '../core/rail.ts'
-import { REFUND_STATES, RUN_STATES, SHOWN_STATES, STANDING_STATES } from '../core/records.ts'
-import { holdViewSchema, runViewSchema } from '../core/wire.ts'
+import { RUN_STATES, STANDING_STATES } from '../core/records.ts'
+import {
+  holdViewSchema,
+  paymentStatusSchema,
+  refundViewSchema,
+  runViewSchema,
+} from '../core/wire.ts'
 import { LINE_KINDS } from '../gateway/statement.ts'
 
 /** `token` only where the mandate names an outside holder. */
@@ -91,48 +90,9 @@ export const refundBody = z.strictObject({
   payee: identifierSchema.optional(),
 })
 
-export const refundView = z.strictObject({
-  id: refundIdSchema,
-  amount: positiveMinorSchema,
-  state: z.enum(REFUND_STATES),
-  by: z.string(),
-  atSeconds: z.number().int(),
-  railReference: z.string().optional(),
-  reason: z.string().optional(),
-})
-
 /** One payment as operators read it. */
-export const paymentView = z.strictObject({
-  id: paymentIdSchema,
-  run: runIdSchema,
-  node: nodeIdSchema,
-  payee: z.string(),
-  merchant: z.string(),
-  lines: holdViewSchema.shape.lines,
-  amount: minorSchema,
-  currency: currencySchema,
-  state: z.enum(SHOWN_STATES),
-  /** The rail's own word for it, beside ours. */
-  railStatus: z.string().optional(),
-  /** Where the payer agrees, while the state is `awaiting_payer`; for operators and the holder of its leaf. */
-  approveUrl: z.string().optional(),
-  settledAmount: minorSchema.optional(),
-  railReference: z.string().optional(),
-  reason: z.string().optional(),
-  createdAtSeconds: z.number().int(),
-  endedAtSeconds: z.number().int().optional(),
-  submittedAtSeconds: z.number().int().optional(),
-  /** When the alarm about a silent rail was raised. */
-  overdueAtSeconds: z.number().int().optional(),
-  /** What came back after it had settled, and how much of that a person has put to use again. */
-  reversedAmount: minorSchema.optional(),
-  regainedAmount: minorSchema.optional(),
-  /** Of what came back, what we asked for; and each time that we did. */
-  refundedAmount: minorSchema.optional(),
-  refunds: z.array(refundView).optional(),
-  /** Compact JWS `receipt+jwt`, once settled. */
-  receipt: z.string().optional(),
-  /** For operators: what one of them says became of it, and who said the same. */
+export const paymentView = paymentStatusSchema.extend({
+  /** What one of them says became of it, and who said the same. */
   resolution: z
     .strictObject({
       ...resolveBody.shape,
@@ -143,7 +103,7 @@ export const paymentView = z.strictObject({
     .optional(),
 })
 
-export const refundAnswer = z.strictObject({ refund: refundView, payment: paymentView })
+export const refundAnswer = z.strictObject({ refund: refundViewSchema, payment: paymentView })
 
 /** The rail's own list against the ledger; amounts in minor units, what came in is less than nothing. */
 export const statementView = z.strictObject({

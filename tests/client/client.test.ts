@@ -24,7 +24,7 @@ const checks: PaymentAnswer['checks'] = CHECKS.map(({ n, name }) => ({
   n,
   name,
   status: 'passed',
-  ms: 0.25,
+  ms: 0,
 }))
 const allowed: PaymentAnswer = {
   paymentId: 'pay_one',
