@@ -5,15 +5,20 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BlockClaims, NodeKind } from '../core/block.ts'
+import { systemClock } from '../core/clock.ts'
 import { Rejected } from '../core/errors.ts'
 import { allottedNodeIdOf, type Digest, type PayeeId, type RunId } from '../core/ids.ts'
-import { rawPublicKey } from '../core/keys.ts'
+import { privateJwkSchema, rawPublicKey } from '../core/keys.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Minor, ZERO } from '../core/money.ts'
+import { readQuote } from '../core/quote.ts'
 import type { Clock, Seconds } from '../core/time.ts'
+import type { PaymentAnswer } from '../core/wire.ts'
+import { jsonOf } from './answer.ts'
 import { type Client, createClient, type Fetch } from './client.ts'
 import { ClientError } from './errors.ts'
 import { type Holder, holderKeyObject, mintChild, readToken } from './mint.ts'
+import type { WatchOptions } from './watch.ts'
 
 export interface NodeOptions {
   /** The gateway's public URL. */
@@ -22,6 +27,23 @@ export interface NodeOptions {
   readonly holder: Holder
   readonly clock: Clock
   readonly fetch?: Fetch
+}
+
+/**
+ * The node whose token and key these texts are, as they lie in files; a key is a JSON Web Key. Throws Rejected `key` for a
+ * text that is no private Ed25519 key, and as `HeldNode` does.
+ */
+export function openNode(texts: {
+  readonly gateway: string
+  readonly token: string
+  readonly key: string
+}): HeldNode {
+  const { gateway, token, key } = texts
+  const holder = privateJwkSchema.safeParse(jsonOf(Buffer.from(key.trim())))
+  if (!holder.success || holder.data.kty !== 'OKP') {
+    throw new Rejected('key', 'expected an Ed25519 private key as a JSON Web Key', 'key')
+  }
+  return new HeldNode({ gateway, token: token.trim(), holder: holder.data, clock: systemClock() })
 }
 
 /** What a child is given; what is left out is as its parent's. */
@@ -62,6 +84,10 @@ export async function retrying<T>(call: () => Promise<T>, tries = TRIES): Promis
     }
   }
 }
+
+/** A person, a payer or the rail has not said the last word. */
+const isWaiting = ({ verdict, state }: PaymentAnswer): boolean =>
+  verdict === 'hold' || (verdict === 'allow' && state !== 'settled' && state !== 'released')
 
 /** One node of one run. It connects only when something is asked of it. */
 export class HeldNode {
@@ -107,6 +133,42 @@ export class HeldNode {
         if (!isUsed) this.#refused.push(place)
         if (!isUsed || passedOver >= LIMITS.fanOut) throw error
       }
+    }
+  }
+
+  /** A child that searches and asks for quotes, and can pay nothing. */
+  splitLooker(wish: Omit<ChildWish, 'kind' | 'ceiling' | 'quote'> = {}): Promise<HeldNode> {
+    return this.split({ ...wish, kind: 'looker', ceiling: ZERO })
+  }
+
+  /**
+   * A child that can pay this one quote: its amount, to its payee. What the quote says is not verified here; the
+   * gateway does. Throws Rejected `quote` for a text that is none, else as `split` does.
+   */
+  async splitLeaf(
+    quote: string,
+    wish: Pick<ChildWish, 'expiresAtSeconds'> = {},
+  ): Promise<HeldNode> {
+    const { claims, digest } = readQuote(quote)
+    if (claims === undefined || claims.currency !== this.claims.currency) {
+      throw new Rejected('quote', 'expected a quote in the currency of the run', 'quote')
+    }
+    const { amount: ceiling, payee } = claims
+    return this.split({ ...wish, kind: 'leaf', ceiling, payees: [payee], quote: digest })
+  }
+
+  /**
+   * Pays as this leaf and waits for whoever has to say more: a person, a payer, the rail. The last answer, when nothing
+   * is waited for any more or `signal` ends the waiting: it may then still be held, or on its way. However often it is
+   * sent, one quote is one payment.
+   */
+  async pay(quote: string, options: WatchOptions = {}): Promise<PaymentAnswer> {
+    for (;;) {
+      const answer = await retrying(() => this.client.pay(quote))
+      if (!isWaiting(answer) || options.signal?.aborted) return answer
+      for await (const { state } of this.client.watch(options))
+        if (state === 'halted') return answer
+      if (options.signal?.aborted) return answer
     }
   }
 
