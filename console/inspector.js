@@ -4,7 +4,7 @@ import { h, words } from './dom.js'
 import { bar, checkWord, KIND_WORDS, verdict } from './node-parts.js'
 import { button, facts, identifier, slots, time } from './parts.js'
 import { badge } from './shapes.js'
-import { money, plain } from './text.js'
+import { modelsUsed, money, plain } from './text.js'
 import { pathTo } from './tree-model.js'
 
 /** @typedef {import('./tree-model.js').Item} Item */
@@ -145,13 +145,16 @@ export function createInspector(element) {
     put('account', [node, sums], () => account(item, currency))
     put('payment', node.payment, () => payment(node, currency))
     put('checks', [node.id, node.lastChecks, node.lastCode], () => checks(item))
-    put('rest', [node.id, node.payees, node.expiresAtSeconds, node.seq], () => [
+    put('rest', [node.id, node.payees, node.expiresAtSeconds, node.seq, node.models], () => [
       h('h3', {}, 'Token'),
       facts([
         ['May pay', words(node.payees.join(', '), 600)],
         ['Expires', time(node.expiresAtSeconds)],
         ['Depth', String(node.depth)],
         ['Entries in its chain', String(node.seq)],
+        ...(node.models === undefined
+          ? []
+          : [/** @type {const} */ (['Models', modelsUsed(node.models)])]),
         ['Node', identifier(node.id)],
       ]),
     ])

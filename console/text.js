@@ -24,6 +24,29 @@ export function figures(amount, currency) {
  */
 export const money = (amount, currency) => `${currency} ${figures(amount, currency)}`
 
+/**
+ * `12 calls, 34,000 tokens, 0.012300 US dollars`
+ * @param {import('../runtime/core/wire.ts').ModelUseView} used
+ */
+export function modelsUsed({
+  calls,
+  inputTokens,
+  outputTokens,
+  costMicros,
+  unanswered,
+  fallbacks,
+}) {
+  const count = (/** @type {number} */ n, /** @type {string} */ word) =>
+    `${n.toLocaleString('en-US')} ${word}${n === 1 ? '' : 's'}`
+  return [
+    count(calls, 'call'),
+    count(inputTokens + outputTokens, 'token'),
+    `${String(Math.floor(costMicros / 1_000_000))}.${String(costMicros % 1_000_000).padStart(6, '0')} US dollars`,
+    ...(unanswered === 0 ? [] : [`${unanswered} without an answer`]),
+    ...(fallbacks === 0 ? [] : [`${count(fallbacks, 'plan')} by the scripted planner`]),
+  ].join(', ')
+}
+
 /** Controls, formats (bidi, zero width, tags), separators, surrogates, private use, unassigned, and blanks. */
 const ODD = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/u
 

@@ -23,6 +23,7 @@ import type { RunRecord } from './core/records.ts'
 import { type Clock, nowSeconds } from './core/time.ts'
 import type { FunnelBounds, FunnelDeps } from './funnel/context.ts'
 import { createFunnel, type Funnel } from './funnel/funnel.ts'
+import { createModelCounts, type ModelCounts } from './funnel/model-counts.ts'
 import { assertPayable } from './gateway/bindings.ts'
 import { openCheckpoints } from './gateway/checkpoints.ts'
 import { finishIfClosed } from './gateway/finish.ts'
@@ -43,7 +44,7 @@ import type { Route } from './http/route.ts'
 import type { LogEntry } from './http/server.ts'
 import { STREAM_TIMINGS, type StreamTimings } from './http/stream.ts'
 import { openLedger } from './ledger/open.ts'
-import { agentOf, agentsOf, monitorOf } from './models.ts'
+import { agentOf, funnelModels, monitorOf } from './models.ts'
 import { createPolicy } from './policy/policy.ts'
 import type { Transport } from './rails/exchange.ts'
 import { openRail } from './rails/open.ts'
@@ -318,8 +319,10 @@ async function serve(parts: ToServe) {
   const carryOut = (run: RunRecord) => {
     if (!overrides.manual) funnel.start(run)
   }
+  const modelCounts = createModelCounts(agentOf(config).engine)
   const served = await createInterface({
     ...parts,
+    modelCounts: modelCounts.all,
     operatorToken: parts.secrets.operatorToken.reveal(),
     namedOperators: config.operators,
     streamTimings: { ...STREAM_TIMINGS, ...overrides.streams },
@@ -333,7 +336,7 @@ async function serve(parts: ToServe) {
     ...(demoMandate === undefined ? {} : { demo: demoOf(gateway, demoMandate, carryOut) }),
   })
   closing.push(() => served.close())
-  const funnel = createFunnel(funnelDeps(parts, served.app))
+  const funnel = createFunnel(funnelDeps({ ...parts, modelCounts }, served.app))
   const port = await served.listen({
     host: listen.host,
     port: listen.port,
@@ -347,13 +350,17 @@ async function serve(parts: ToServe) {
   return { app, routes, newLoginCode, funnel, url: config.gateway.url, local }
 }
 
-function funnelDeps(parts: ToServe, app: FastifyInstance): FunnelDeps {
+function funnelDeps(
+  parts: ToServe & { readonly modelCounts: ModelCounts },
+  app: FastifyInstance,
+): FunnelDeps {
   const { config, clock, overrides, secrets, log } = parts
   const fetch = inProcess(app)
   return {
     ...parts,
     holderKeys: createHolderKeys(secrets.runtimeSecret),
-    agents: overrides?.agents ?? agentsOf(parts),
+    ...funnelModels(parts, overrides?.agents),
+    onAsked: parts.modelCounts.add,
     connect: ({ token, holder }) =>
       createClient({ gateway: config.gateway.url, token, holder, fetch, clock }),
     // Names only: where a payee's money goes is nothing that a model reads.

@@ -6,10 +6,11 @@
 import { createAgents } from '../agents/agents.ts'
 import { type EngineDeps, openEngine } from '../agents/open.ts'
 import type { Config } from './config.ts'
-import type { Agents, TextGuard } from './core/agents.ts'
+import type { Agents, Budgets, TextGuard } from './core/agents.ts'
 import { Fault } from './core/errors.ts'
 import type { Monitor } from './core/judges.ts'
 import type { Agent } from './core/mandate.ts'
+import type { FunnelDeps } from './funnel/context.ts'
 import { createScriptedMonitor } from './policy/monitors.ts'
 import { type Credentials, revealed } from './secrets/resolve.ts'
 
@@ -19,6 +20,8 @@ export interface ModelParts extends Omit<EngineDeps, 'key'> {
   readonly guard: TextGuard
 }
 
+type FunnelModels = Pick<FunnelDeps, 'agents' | 'agent' | 'budgets' | 'fallback'>
+
 const KEYS = { gemini: 'GEMINI_API_KEY', groq: 'GROQ_API_KEY' } as const
 
 const depsOf = ({ credentials, clock }: ModelParts): EngineDeps => ({
@@ -26,15 +29,29 @@ const depsOf = ({ credentials, clock }: ModelParts): EngineDeps => ({
   clock,
 })
 
-/** What a run's record says of its agents, where its mandate says nothing. */
+/** What carries out runs here: a mandate may ask for it by its engine, and by the model that plans. */
 export const agentOf = ({ engine }: Config): Agent =>
   engine.kind === 'scripted'
     ? { engine: engine.kind }
-    : { engine: engine.kind, model: engine.model }
+    : { engine: engine.kind, model: engine.roles?.planner ?? engine.model }
 
-/** The agents of the configured engine. Throws Fault `config_invalid`. */
-export const agentsOf = (parts: ModelParts): Agents =>
-  createAgents(openEngine(parts.config.engine, depsOf(parts)), parts.guard)
+/** The agents of the configured engine, what plans where they cannot, and what they may use. Throws Fault `config_invalid`. */
+export function funnelModels(parts: ModelParts, given?: Agents): FunnelModels {
+  const { config, guard } = parts
+  const { engine, budgets } = config
+  const agents = given ?? createAgents(openEngine(engine, depsOf(parts)), guard)
+  const agent = agentOf(config)
+  if (engine.kind === 'scripted') return { agents, agent, budgets: freeOfCharge(budgets) }
+  const scripted = openEngine({ kind: 'scripted' }, depsOf(parts))
+  return { agents, agent, budgets, fallback: createAgents(scripted, guard) }
+}
+
+/** An engine that costs nothing is bounded by its calls alone. */
+const freeOfCharge = ({ run, node }: Budgets): Budgets => {
+  const noEnd = Number.POSITIVE_INFINITY
+  const free = (calls: number) => ({ calls, tokens: noEnd, costMicros: noEnd })
+  return { run: free(run.calls), node: free(node.calls) }
+}
 
 /** The configured monitor; undefined where there is none. Throws Fault `config_invalid`. */
 export function monitorOf({ config: { monitor } }: ModelParts): Monitor | undefined {

@@ -38,7 +38,17 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
     case 'read':
       if (event.data.act !== 'search') return undefined
       return ['idle', '·', ['read', `${event.data.items} listings for ${here}`]]
+    case 'planned':
+      if (event.data.fallback === undefined) return undefined
+      return ['held', '◆', ['planned', here, `by the scripted planner: ${event.data.fallback}`]]
+    case 'unanswered':
+      return [
+        'idle',
+        '·',
+        ['no answer', `of the ${event.data.role} of ${here}: ${event.data.failure}`],
+      ]
     case 'chose':
+      if (event.data.amount === undefined) return ['idle', '·', ['chose', `nothing for ${here}`]]
       return ['idle', '·', ['chose', `an offer of ${money(Number(event.data.amount))} for ${here}`]]
     case 'settled':
       return ['good', '✓', ['paid', money(event.data.amount), `for ${here}`]]

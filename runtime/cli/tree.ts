@@ -1,6 +1,6 @@
 /** A run as a tree of lines: state as word and shape, money in figures, the nine checks of a leaf as nine cells. */
 import { formatMoney } from '../core/money.ts'
-import type { NodeView, RunDetail, RunView } from '../core/wire.ts'
+import type { ModelUseView, NodeView, RunDetail, RunView } from '../core/wire.ts'
 import { type Io, shown, type Tone, tint, width } from './io.ts'
 
 type Style = Pick<Io, 'colour' | 'columns'>
@@ -71,6 +71,31 @@ function runLines(style: Style, run: RunView): string[] {
   if (width(line) < style.columns) return [line]
   const [id, ceiling, ...others] = line.split('   ')
   return [`${id}   ${ceiling}`, `  ${others.join('   ')}`]
+}
+
+const SCRIPTED = /^scripted/
+
+const many = (count: number, one: string): string =>
+  `${count.toLocaleString('en-US')} ${count === 1 ? one : `${one}s`}`
+
+/** What models used; undefined where nothing but the scripted engine was asked, and it had no need to step in. */
+export function modelsText(used: ModelUseView | undefined): string | undefined {
+  if (used === undefined) return undefined
+  const { calls, inputTokens, outputTokens, costMicros, unanswered, fallbacks, fallback } = used
+  const tokens = inputTokens + outputTokens
+  const isReal = Object.keys(used.byModel).some((model) => !SCRIPTED.test(model))
+  if (!isReal && tokens === 0 && fallbacks === 0) return undefined
+  return [
+    many(calls, 'call'),
+    many(tokens, 'token'),
+    `${(costMicros / 1_000_000).toFixed(6)} US dollars`,
+    ...(unanswered === 0 ? [] : [`${unanswered} without an answer`]),
+    ...(fallbacks === 0
+      ? []
+      : [
+          `${many(fallbacks, 'plan')} by the scripted planner (last: ${shown(fallback ?? '', 40)})`,
+        ]),
+  ].join(', ')
 }
 
 interface Drawn {
@@ -149,7 +174,11 @@ export function treeLines(
   most = Number.MAX_SAFE_INTEGER,
 ): string[] {
   const isDone = (node: NodeView) => node.kind === 'looker' && node.standing === 'closed'
-  const head = runLines(style, detail.run)
+  const models = modelsText(detail.run.models)
+  const head = [
+    ...runLines(style, detail.run),
+    ...(models === undefined ? [] : [`  models  ${models}`]),
+  ]
   const room = Math.max(1, most - head.length)
   const isFull = detail.nodes.length > room
   const nodes = isFull ? detail.nodes.filter((node) => !isDone(node)) : detail.nodes

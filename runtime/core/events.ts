@@ -75,6 +75,7 @@ const authorisationEnd = z.strictObject({
   reason: word,
   reference: word.optional(),
 })
+const refundEnd = z.strictObject({ payment: paymentIdSchema, refund: refundIdSchema, reason: word })
 const acted = z.strictObject({ by: word, version: count })
 const noted = z.record(
   z.string().regex(/^[A-Za-z0-9_]{1,60}$/),
@@ -182,12 +183,8 @@ export const EVENT_DATA = {
     amount: positiveMinorSchema,
     reference: word,
   }),
-  refund_failed: z.strictObject({ payment: paymentIdSchema, refund: refundIdSchema, reason: word }),
-  refund_unknown: z.strictObject({
-    payment: paymentIdSchema,
-    refund: refundIdSchema,
-    reason: word,
-  }),
+  refund_failed: refundEnd,
+  refund_unknown: refundEnd,
   /** A person put what came back to use again: from `spent`, and from `reversed`, to `available`. */
   regained: z.strictObject({
     payment: paymentIdSchema,

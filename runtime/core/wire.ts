@@ -115,6 +115,25 @@ export const searchAnswerSchema = z.strictObject({ items: z.array(itemSchema) })
 export const productAnswerSchema = z.strictObject({ item: itemSchema })
 export const quoteAnswerSchema = z.strictObject({ quote: z.string() })
 
+const usageSchema = z.strictObject({
+  calls: z.number().int(),
+  inputTokens: z.number().int(),
+  outputTokens: z.number().int(),
+  /** Millionths of a US dollar, by the price lists of the models. */
+  costMicros: z.number().int(),
+})
+
+/** What models used, failed calls included. */
+export const modelUseSchema = usageSchema.extend({
+  /** Questions that no model decided. */
+  unanswered: z.number().int(),
+  /** Plans by the scripted planner in the model's place, and the code of why the last one was needed. */
+  fallbacks: z.number().int(),
+  fallback: z.string().optional(),
+  byModel: z.record(z.string(), usageSchema),
+})
+export type ModelUseView = z.infer<typeof modelUseSchema>
+
 export const runViewSchema = z.strictObject({
   id: runIdSchema,
   state: z.enum(RUN_STATES),
@@ -137,6 +156,8 @@ export const runViewSchema = z.strictObject({
   totals: z.strictObject({ available: minorSchema, reserved: minorSchema, spent: minorSchema }),
   heldCount: z.number().int(),
   frozen: z.boolean(),
+  /** In the detail that operators read, once a model was asked. */
+  models: modelUseSchema.optional(),
 })
 export type RunView = z.infer<typeof runViewSchema>
 
@@ -172,6 +193,8 @@ export const nodeViewSchema = z.strictObject({
     .optional(),
   lastChecks: z.array(checkResultSchema).optional(),
   lastCode: z.string().optional(),
+  /** For operators, where models were asked in its name. */
+  models: modelUseSchema.optional(),
   /** `chainDigest` of the recorded revocation ids; for operators, who may hold a token against it. */
   chain: digestSchema.optional(),
 })

@@ -65,8 +65,9 @@ export async function look(
 
 function reallyFetched(answer: unknown, fetched: Fetched, usage: Usage): readonly Found[] {
   const read = answeredSchema.safeParse(answer)
-  if (!read.success)
+  if (!read.success) {
     throw new ModelFault('malformed', 'expected a look of the documented shape', { usage })
+  }
   const found = read.data.found.flatMap(({ quote, score }) => {
     const asked = fetched.get(quote)
     return asked === undefined ? [] : [{ quote, score, ...asked }]

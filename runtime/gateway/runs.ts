@@ -6,6 +6,7 @@ import type { BlockClaims } from '../core/block.ts'
 import { Fault, Rejected } from '../core/errors.ts'
 import { freshId, type NodeId, rootNodeIdOf, runIdOf } from '../core/ids.ts'
 import type { Refused, Result } from '../core/ledger.ts'
+import { type Agent, isAgentNamed, type Mandate } from '../core/mandate.ts'
 import { nodeRecord, type RunRecord } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
 import type { Gate } from './gate.ts'
@@ -31,6 +32,7 @@ export async function createRun(gate: Gate, text: string): Promise<CreatedRun> {
   const now = nowSeconds(gate.clock)
   const reading = readNewMandate(text, gate.trust, (payee) => gate.bindings.has(payee), now)
   if (!reading.ok) throw new Rejected('mandate_rejected', reading.message, reading.claim)
+  assertAgent(gate, reading.mandate)
   const claims = rootClaims(gate, reading)
   const { token, revocationIds } = await gate.engine.mintRoot(claims)
   const salt = freshId()
@@ -52,6 +54,16 @@ export async function createRun(gate: Gate, text: string): Promise<CreatedRun> {
   if (result.ok) return existingRun(gate, result.run, reading, result.created)
   return result.code === 'conflict' ? jtiTaken() : refused(result)
 }
+
+/** Whoever signed for one engine must not get another. Where somebody else plans, it is nothing of ours. */
+function assertAgent({ facts }: Gate, { agent, holder }: Mandate): void {
+  const runs = facts.agent ?? SCRIPTED
+  if (holder !== undefined || isAgentNamed(agent, runs)) return
+  const message = 'expected an engine, and a model if one is named, that this gateway runs'
+  throw new Rejected('mandate_rejected', message, 'agent')
+}
+
+const SCRIPTED: Agent = { engine: 'scripted' }
 
 type Accepted = Extract<ReturnType<typeof readMandate>, { ok: true }>
 
@@ -121,7 +133,7 @@ function runRecord(
     currency: mandate.currency,
     ceiling: mandate.ceiling,
     bindings: Object.fromEntries(pinned),
-    agent: mandate.agent ?? gate.facts.agent ?? { engine: 'scripted' },
+    agent: mandate.agent ?? gate.facts.agent ?? SCRIPTED,
     createdAtSeconds: now,
     expiresAtSeconds: mandate.exp,
     state: 'running',

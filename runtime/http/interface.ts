@@ -5,6 +5,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { TokenEngine } from '../core/engine.ts'
 import type { Rail } from '../core/rail.ts'
+import type { ModelCount } from '../funnel/model-counts.ts'
 import { askReady } from '../gateway/ready.ts'
 import type { Reconciler } from '../gateway/reconcile.ts'
 import type { TokenPool } from '../tokens/pool.ts'
@@ -42,6 +43,8 @@ export interface InterfaceOptions
   readonly namedOperators: readonly NamedOperator[]
   readonly streamTimings: StreamTimings
   readonly payeeNames: ReadonlyMap<string, string>
+  /** What models were asked since the start; absent where nobody counts. */
+  readonly modelCounts?: () => readonly ModelCount[]
 }
 
 export interface Listen {
@@ -80,6 +83,7 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     haltedRuns: options.gateway.haltedRuns,
     pool: options.engine.stats,
     heard: rail.events && reconciler.heard,
+    models: options.modelCounts,
   })
   const routes: readonly Route[] = routeTable({
     ...options,

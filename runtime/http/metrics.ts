@@ -6,6 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@pro
 import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
+import type { ModelCount } from '../funnel/model-counts.ts'
 import type { HearingOutcome } from '../gateway/inbox.ts'
 import type { VerdictCount } from '../gateway/verdict-counts.ts'
 import type { PoolStats } from '../tokens/worker-pool.ts'
@@ -21,6 +22,7 @@ export interface MetricsDeps {
   readonly haltedRuns: () => readonly unknown[]
   /** Messages of the rail since the start, by what became of them; absent at a rail that sends none. */
   readonly heard?: (() => ReadonlyMap<HearingOutcome, number>) | undefined
+  readonly models?: (() => readonly ModelCount[]) | undefined
   /** Absent where another engine was composed in. */
   readonly pool?: (() => PoolStats) | undefined
 }
@@ -67,6 +69,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   addRefusals(registers, deps)
   addVerdicts(registers, deps)
   addRailsWord(registers, deps)
+  addModels(registers, deps.models)
   addLedger(registers, deps)
   return {
     observe(method, route, status, seconds) {
@@ -160,6 +163,49 @@ function addRailsWord(registers: Registers, { heard, ledger }: MetricsDeps): voi
     help: `What moved at the rail without us and nobody has acknowledged; ${limit} means at least so many.`,
     registers,
     collect: async () => outside.set((await ledger.unacknowledged(limit)).length),
+  })
+}
+
+const MODEL_TOTALS = [
+  ['model_calls_total', 'Calls of models by the agents.', (count) => count.usage.calls],
+  ['model_input_tokens_total', 'Tokens that models read.', (count) => count.usage.inputTokens],
+  ['model_output_tokens_total', 'Tokens that models wrote.', (count) => count.usage.outputTokens],
+  [
+    'model_cost_dollars_total',
+    'What models cost by their price lists, in US dollars.',
+    (count) => count.usage.costMicros / 1_000_000,
+  ],
+] as const satisfies readonly (readonly [string, string, (count: ModelCount) => number])[]
+
+function addModels(registers: Registers, models: MetricsDeps['models']): void {
+  if (models === undefined) return
+  for (const [name, help, value] of MODEL_TOTALS) {
+    const collect = () => {
+      counter.reset()
+      for (const count of models()) {
+        counter.inc({ engine: count.engine, role: count.role }, value(count))
+      }
+    }
+    const counter: Counter<'engine' | 'role'> = new Counter({
+      name: PREFIX + name,
+      help: `${help} By engine and role.`,
+      labelNames: ['engine', 'role'],
+      registers,
+      collect,
+    })
+  }
+  const collect = () => {
+    failures.reset()
+    for (const { engine, role, failures: why } of models()) {
+      for (const [failure, n] of why) failures.inc({ engine, role, failure }, n)
+    }
+  }
+  const failures: Counter<'engine' | 'role' | 'failure'> = new Counter({
+    name: `${PREFIX}model_failures_total`,
+    help: 'Questions to models that brought no decision, by why.',
+    labelNames: ['engine', 'role', 'failure'],
+    registers,
+    collect,
   })
 }
 

@@ -9,6 +9,7 @@ import { ERASED } from '../core/personal.ts'
 import { type HoldRecord, type PaymentRecord, type RunRecord, shownState } from '../core/records.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import type { HoldView, NodeView, RunDetail, RunView } from '../core/wire.ts'
+import { addUse, createModelUses } from '../ledger/model-use.ts'
 import type { Feeds } from './feed.ts'
 
 export interface Views {
@@ -29,6 +30,7 @@ export function createViews(options: {
   payeeName: (payee: string) => string
 }): Views {
   const { ledger, feeds, clock } = options
+  const uses = createModelUses(ledger)
 
   const waiting = async (run?: RunId): Promise<readonly HoldRecord[]> => {
     const limit = LIMITS.pageItems
@@ -57,10 +59,14 @@ export function createViews(options: {
     detail: async (record) => {
       const position = await feeds.head(record.id)
       const tree = await ledger.tree(record.id)
+      const used = await uses.of(record.id)
       const nodes = tree.map((each) => {
-        return { ...viewOfNode(each), chain: chainDigest(each.node.revocationIds) }
+        const models = used.get(each.node.id)
+        const chain = chainDigest(each.node.revocationIds)
+        return { ...viewOfNode(each), ...(models === undefined ? {} : { models }), chain }
       })
-      return { run: await runView(record, tree), nodes, position }
+      const models = used.size === 0 ? {} : { models: [...used.values()].reduce(addUse) }
+      return { run: { ...(await runView(record, tree)), ...models }, nodes, position }
     },
     subtree: async (record, top) => {
       const position = await feeds.head(record.id)

@@ -20,7 +20,7 @@ import { defaultMission, loadMission, type Mission, missionNames } from '../miss
 import { pictureOf } from '../picture.ts'
 import { type Proof, prove } from '../proof.ts'
 import { storyLine } from '../story.ts'
-import { treeLines } from '../tree.ts'
+import { modelsText, treeLines } from '../tree.ts'
 import { startWorld, type World } from '../world.ts'
 import { RAIL_NAMES, type RailName } from '../world-rails.ts'
 import { worstCase } from '../worst-case.ts'
@@ -223,6 +223,7 @@ async function epilogue(io: Io, { world, played, proof, ms }: Ending): Promise<s
   const { spent, available, reserved } = run.totals
   const mark = (holds: boolean) => (holds ? tint(io, 'good', '✓') : tint(io, 'refused', '✗'))
   const total = proof.book.totals[run.currency] ?? 0
+  const models = modelsText(run.models)
   return [
     '',
     tint(io, 'strong', 'paid'),
@@ -234,6 +235,7 @@ async function epilogue(io: Io, { world, played, proof, ms }: Ending): Promise<s
     `${mark(proof.verified)} log     ${proof.events} events, every hash, balance and standing recomputed; seal ${proof.seal ? 'verified' : 'missing'}`,
     `${mark(total === spent)} rail    ${proof.book.calls} ${proof.book.calls === 1 ? 'call' : 'calls'}, ${money(total)} moved by its own book; the ledger says ${money(spent)} spent`,
     `${mark(spent + available + reserved === run.ceiling)} money   ${money(run.ceiling)} signed = ${money(spent)} spent + ${money(available)} home again + ${money(reserved)} reserved`,
+    ...(models === undefined ? [] : [`  models  ${models}`]),
     ...proof.wrong.map((sentence) => `${mark(false)} ${sentence}`),
     '',
     `the worst that could have happened: ${worstOf(played.mandate)}`,
