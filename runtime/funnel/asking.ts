@@ -35,13 +35,50 @@ export async function askAgent<T extends AnsweredBy>(walk: Walk, what: ToAsk<T>)
   }
 }
 
-/** What was used before this process took the run up. */
+/** Where a question that costs something is announced, by number: a step without a word of its own in the log. */
+const ASKING = 'asking-'
+
+/**
+ * What was used before this process took the run up: what the log says, and a call for each question that a process
+ * announced and then died over.
+ */
 export async function recallUse(walk: Walk): Promise<void> {
-  const uses: { readonly node: NodeId; readonly usage: Usage }[] = []
-  for await (const { stream, use } of recordedUses(walk.ledger, walk.run.id)) {
-    if (stream !== 'gateway') uses.push({ node: stream, usage: use })
+  const { ledger, run, meter } = walk
+  const noted = new Map<NodeId, Usage[]>()
+  for await (const { stream, use } of recordedUses(ledger, run.id)) {
+    if (stream !== 'gateway') noted.set(stream, [...(noted.get(stream) ?? []), use])
   }
-  for (const { node, usage } of uses) walk.meter.recall(node, usage)
+  const announced = new Map<NodeId, readonly number[]>()
+  for (const { stream } of isPaid(walk) ? await ledger.heads(run.id) : []) {
+    if (stream === 'gateway') continue
+    const names = (await ledger.steps(stream)).filter((name) => name.startsWith(ASKING))
+    announced.set(
+      stream,
+      names.map((name) => Number(name.slice(ASKING.length))),
+    )
+  }
+  for (const [node, uses] of noted) for (const usage of uses) meter.recall(node, usage)
+  for (const [node, numbers] of announced) {
+    const answered = (noted.get(node) ?? []).filter(({ calls }) => calls > 0).length
+    meter.recall(node, { ...NO_USAGE, calls: Math.max(0, numbers.length - answered) })
+    meter.number(node, Math.max(0, ...numbers))
+  }
+}
+
+const isPaid = ({ fallback }: Walk): boolean => fallback !== undefined
+
+/** Before a question that costs something, so that a process that dies over each one is bounded as well. */
+async function announce(walk: Walk, node: NodeId, question: Question): Promise<void> {
+  if (!isPaid(walk)) return
+  const name = `${ASKING}${walk.meter.number(node)}`
+  try {
+    const step = { node, name, value: null, now: nowSeconds(walk.clock) }
+    const saved = await walk.ledger.execute('saveStep', step)
+    if (!saved.ok) throw new BranchEnded(saved.code)
+  } catch (error) {
+    question.drop()
+    throw error
+  }
 }
 
 async function askOnce<T extends AnsweredBy>(
@@ -51,6 +88,7 @@ async function askOnce<T extends AnsweredBy>(
   const spent = walk.meter.admit(node)
   if (spent !== undefined) throw new NoDecision(spent)
   const question = new Question(walk.meter, node, refuseMore)
+  await announce(walk, node, question)
   const late = new AbortController()
   const { modelMs, lookMs } = walk.bounds
   const callOff = walk.timers.after(role === 'looker' ? lookMs : modelMs, () => late.abort())

@@ -29,6 +29,7 @@ export class RunMeter {
   readonly #budgets: Budgets
   readonly #run = noTally()
   readonly #nodes = new Map<NodeId, Tally>()
+  readonly #numbers = new Map<NodeId, number>()
   readonly #largest = { tokens: 0, costMicros: 0 }
 
   constructor(budgets: Budgets = BUDGETS) {
@@ -61,6 +62,12 @@ export class RunMeter {
       add(tally, usage)
     }
     this.#measure(usage)
+  }
+
+  /** The number of a node's next question; it comes after `after` where there were some before this process. */
+  number(node: NodeId, after = (this.#numbers.get(node) ?? 0) + 1): number {
+    this.#numbers.set(node, after)
+    return after
   }
 
   #of(node: NodeId): readonly [Tally, Tally] {
@@ -140,6 +147,12 @@ export class Question {
   /** Whether a call is known to have been made. */
   get isAsked(): boolean {
     return this.#asked > 0
+  }
+
+  /** It is not asked after all. */
+  drop(): void {
+    this.#budget.settle(this.#node, this.#open, NO_USAGE)
+    this.#open = 0
   }
 
   /** What the question used, all in all: what was told call by call, or its end's word where that is more. */

@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { modelsText } from '../../runtime/cli/tree.ts'
 import { CURRENCIES, formatMoney } from '../../runtime/core/money.ts'
-import type { NodeView } from '../../runtime/core/wire.ts'
+import type { ModelUseView, NodeView } from '../../runtime/core/wire.ts'
 import { FAR, HOSTILE, nodes } from '../support/console-data.ts'
 import { CONSOLE_DIR } from '../support/console-stub.ts'
 
@@ -12,6 +13,7 @@ interface Text {
   plain(text: string, cap?: number): string
   oneLine(text: string): string
   duration(seconds: number): string
+  modelsUsed(used: ModelUseView): string
 }
 
 interface Item {
@@ -46,6 +48,14 @@ describe('text of the console', () => {
       for (const amount of [0, 1, 9, 10, 99, 100, 999, 1_000, 123_456_789, 2 ** 53 - 1]) {
         expect(text.money(amount, currency)).toBe(formatMoney(amount, currency))
       }
+    }
+  })
+
+  it('says what models used as the command line does', () => {
+    for (const costMicros of [0, 1, 999_999, 1_000_000, 12_345_678]) {
+      const used = { calls: 1, inputTokens: 33_000, outputTokens: 1_000, costMicros }
+      const view = { ...used, unanswered: 2, fallbacks: 0, byModel: {} }
+      expect(text.modelsUsed(view)).toBe(modelsText(view))
     }
   })
 

@@ -225,6 +225,29 @@ describe('what was used', () => {
     expect(events.filter(({ type }) => type === 'unanswered')).toHaveLength(5)
   })
 
+  it('bounds a run whose process dies over every question before it knows what became of it', async () => {
+    let asked = 0
+    const world: World = await World.open({
+      task: '1 kettle',
+      fallback: true,
+      budgets: { run: { calls: 4 } },
+      agents: (scripted) => ({
+        ...scripted,
+        plan: async () => {
+          asked += 1
+          world.killAfter = world.writes
+          return new Promise(() => undefined)
+        },
+      }),
+    })
+    for (let lives = 1; !(await lived(world, 1_000)); lives += 1) expect(lives).toBeLessThan(40)
+    expect(asked).toBe(4)
+    expect(await world.ledger.run(world.run.id)).toMatchObject({
+      state: 'failed',
+      reason: expect.stringContaining('the budget of model calls is used up'),
+    })
+  })
+
   it('is the same to whoever reads on and to whoever reads it all', async () => {
     const { world } = await walked({})
     const uses = createModelUses(world.ledger)

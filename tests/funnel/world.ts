@@ -219,6 +219,7 @@ export class World {
       payment: guard(ledger.payment),
       hold: guard(ledger.hold),
       step: guard(ledger.step),
+      steps: guard(ledger.steps),
     }
   }
 
