@@ -1,5 +1,6 @@
 /** What is sent to the ledger of a submitted payment: its end, or that the rail has no final word yet. */
 import type { PaymentId } from './ids.ts'
+import type { MonitorWord } from './judges.ts'
 import type { Minor } from './money.ts'
 import type { RailSaid } from './records.ts'
 import type { Seconds } from './time.ts'
@@ -19,6 +20,8 @@ export interface Release {
   readonly from: 'reserved' | 'submitted'
   readonly reason: string
   readonly railStatus?: string
+  /** Why it was never submitted, where the monitor has a part in it. */
+  readonly monitor?: MonitorWord
   readonly now: Seconds
 }
 

@@ -1,4 +1,5 @@
 /** The ports of check 7 (the operator’s rules) and check 9 (the monitor). */
+import { MODEL_FAILURES, type Usage } from './agents.ts'
 import type { Digest, MerchantId, PayeeId } from './ids.ts'
 import type { Currency, Minor } from './money.ts'
 import type { Provenance } from './provenance.ts'
@@ -83,13 +84,66 @@ export const CONCERNS = [
 ] as const
 export type Concern = (typeof CONCERNS)[number]
 
-export type MonitorAnswer =
+/** Why a monitor has no answer: a model's reasons, and ours. */
+export const MONITOR_FAILURES = [
+  ...MODEL_FAILURES,
+  /** A leaf, a run or this hour has used up its questions. */
+  'over_quota',
+  /** It lets through what is known to be bad, or has caught none of it yet. */
+  'below_floor',
+  /** What it would have been told, or what it said, held a secret. */
+  'secret_withheld',
+  /** A script that says nothing of this payment. */
+  'unscripted',
+  /** It broke, or said a reason that is none of these. */
+  'failed',
+] as const
+export type MonitorFailure = (typeof MONITOR_FAILURES)[number]
+
+export type MonitorAnswer = (
   | { readonly kind: 'allow' }
   | { readonly kind: 'object'; readonly concerns?: readonly Concern[] }
-  /** Silent, late, malformed, over quota, another model than configured: `why` is a short code of ours. */
+  /** Silent, late, malformed, over quota, another model than configured: `why` is one of `MONITOR_FAILURES`. */
   | { readonly kind: 'unavailable'; readonly why: string }
+) & {
+  /** What the answer cost, or the want of one. */
+  readonly usage?: Usage
+}
+
+/** Which model answers, asked in which words: another of either is another judge. */
+export interface MonitorIdentity {
+  readonly engine: string
+  readonly model: string
+  /** Version of the instructions, and the digest of their text. */
+  readonly prompt: string
+  readonly promptDigest: Digest
+}
 
 /** May tighten a verdict, never loosen one. Never throws: whatever goes wrong is `unavailable`. */
 export interface Monitor {
+  /** Absent of one that is no model. */
+  readonly identity?: MonitorIdentity
+  /** What of the facts it is told, and nothing else: the same again is the same question. Absent: all of them. */
+  told?(facts: MonitorFacts): unknown
   judge(facts: MonitorFacts, signal: AbortSignal): Promise<MonitorAnswer>
+}
+
+/** How often a monitor may be asked. Past it a person decides. */
+export interface MonitorQuota {
+  readonly perLeaf: number
+  readonly perRun: number
+  readonly perHour: number
+}
+
+/** Payments that are known to be bad: one is put to the monitor in so many questions, and of the last ones so many have to be caught. */
+export interface CanaryTerms {
+  readonly every: number
+  readonly window: number
+  readonly floorPercent: number
+}
+
+/** What came of check 9, as operators read it of a payment. `words` are concerns, or why there was no answer. */
+export interface MonitorWord {
+  readonly answer: MonitorAnswer['kind']
+  readonly words: readonly (Concern | MonitorFailure)[]
 }

@@ -22,6 +22,7 @@ import type {
   RunId,
 } from './ids.ts'
 import type { Hearing, InboxCommands, InboxReads } from './inbox.ts'
+import type { MonitorWord } from './judges.ts'
 import type { Lease, MarkedOverdue, MarkOverdue, Regain, Resolve, Reverse } from './late.ts'
 import type { Minor } from './money.ts'
 import type {
@@ -128,6 +129,8 @@ export interface Submit {
   readonly nonce: string
   readonly nowMs: number
   readonly checks: readonly CheckResult[]
+  /** What the monitor said. */
+  readonly monitor?: MonitorWord
   readonly now: Seconds
 }
 
@@ -180,6 +183,7 @@ export interface Note {
     | 'unanswered'
     | 'unmet'
     | 'delivered'
+    | 'judged'
     | 'operator'
   readonly data: { readonly [key: string]: string | number | boolean | readonly string[] }
   readonly proof?: ProofUse

@@ -102,6 +102,10 @@ export const LIMITS = {
   modelThoughtTokens: 2_048,
   /** One call to a monitor. */
   monitorMs: 5_000,
+  /** What a monitor is told of one payment: the longest task, with as many lines as a quote has, is some 12,000 characters. */
+  monitorChars: 16 * 1024,
+  /** Runs whose questions to a monitor are counted at once; the one that was asked about longest ago goes. */
+  monitorRuns: 10_000,
   /** One call to a rail. */
   railMs: 10_000,
   /** One message of a rail: the largest that one sends is a tenth of it. */

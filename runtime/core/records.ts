@@ -17,6 +17,7 @@ import type {
   RefundId,
   RunId,
 } from './ids.ts'
+import type { MonitorWord } from './judges.ts'
 import type { Agent } from './mandate.ts'
 import { type Currency, type Minor, minor } from './money.ts'
 import type { QuoteLine } from './quote.ts'
@@ -280,6 +281,8 @@ export interface PaymentRecord {
   readonly checks: readonly CheckResult[]
   /** Version of the operator's rules that check 7 decided by; absent where it was not recorded yet. */
   readonly policy?: Digest
+  /** What the monitor said of it last, if one was asked; for operators. */
+  readonly monitor?: MonitorWord
   readonly createdAtSeconds: Seconds
 }
 

@@ -3,7 +3,7 @@ import type { GatewaySigner } from '../audit/signer.ts'
 import type { HolderKeys, TokenEngine } from '../core/engine.ts'
 import type { Fault } from '../core/errors.ts'
 import type { MerchantId, OrganisationId, OutsideId, PayeeId, PaymentId } from '../core/ids.ts'
-import type { Monitor, Policy } from '../core/judges.ts'
+import type { CanaryTerms, Monitor, MonitorQuota, Policy } from '../core/judges.ts'
 import type { Ledger } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import type { Agent } from '../core/mandate.ts'
@@ -18,6 +18,7 @@ import { assertNine, CHECK_LIST, type Check } from './pipeline.ts'
 import { type RefusalCounts, refusalCounts } from './refusal-counts.ts'
 import { haltedRuns } from './sweep.ts'
 import { type VerdictCounts, verdictCounts } from './verdict-counts.ts'
+import { createWatch, type Watch } from './watch.ts'
 
 /** The operator's configuration, as far as the gateway needs it. */
 export interface GatewayFacts {
@@ -81,6 +82,8 @@ export interface GatewayDeps {
   readonly policy: Policy
   /** Absent: check 9 does not apply. */
   readonly monitor?: Monitor | undefined
+  /** How often it may be asked, and how it is itself tried; unbounded and untried if absent. */
+  readonly watching?: { readonly quota?: MonitorQuota; readonly canaries?: CanaryTerms }
   readonly rail: Rail
   readonly merchants: Merchants
   readonly clock: Clock
@@ -102,7 +105,9 @@ export interface GatewayDeps {
 }
 
 /** The assembled gateway, as its own files see it. */
-export interface Gate extends Omit<GatewayDeps, 'timings' | 'checks'> {
+export interface Gate extends Omit<GatewayDeps, 'timings' | 'checks' | 'monitor' | 'watching'> {
+  /** The monitor, if there is one. */
+  readonly watch: Watch | undefined
   readonly timings: Timings
   readonly checks: readonly Check[]
   readonly bindings: Bindings
@@ -116,10 +121,12 @@ export interface Gate extends Omit<GatewayDeps, 'timings' | 'checks'> {
 export function assemble(deps: GatewayDeps): Gate {
   const { facts, signatures, checks = CHECK_LIST } = deps
   assertNine(checks)
+  const timings = { ...TIMINGS, ...deps.timings }
   return {
     ...deps,
     checks,
-    timings: { ...TIMINGS, ...deps.timings },
+    timings,
+    watch: createWatch(deps, timings),
     signer: { ...deps.signing, gateway: facts.gatewayId, signatures },
     bindings: bindingsOf(facts.payees, facts.railName),
     trust: { gatewayId: facts.gatewayId, principals: facts.principals, signatures },

@@ -11,6 +11,7 @@ import { type Answer, unavailable } from './answers.ts'
 import type { RawRequest } from './attempt.ts'
 import { cancelRun } from './finish.ts'
 import { assemble, type Gate, type GatewayDeps } from './gate.ts'
+import type { MonitorTotals } from './monitor-tally.ts'
 import { closeNode, registerNode } from './nodes.ts'
 import {
   type AcknowledgedOutside,
@@ -96,6 +97,8 @@ export interface Gateway {
   refusalTotals(): ReadonlyMap<string, number>
   /** Verdicts on payments since the start. */
   verdictTotals(): readonly VerdictCount[]
+  /** What the monitor was asked and said since the start; undefined where there is none. */
+  monitorTotals(): MonitorTotals | undefined
   /** Runs that were halted because an account differs from its log, as the last sweep found them. */
   haltedRuns(): readonly RunId[]
 }
@@ -133,6 +136,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     pendingCounts: () => new Map(gate.counts.pending),
     refusalTotals: () => new Map(gate.counts.totals),
     verdictTotals: () => gate.verdicts.totals(),
+    monitorTotals: () => gate.watch?.totals(),
     haltedRuns: () => gate.halted.runs,
   }
 }

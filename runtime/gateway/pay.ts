@@ -58,7 +58,7 @@ export async function pay(gate: Gate, raw: RawRequest): Promise<Answer> {
   if (ruled) return refusePayment(gate, caller, { payment, denial: ruled, purchase })
 
   const nonce = freshId()
-  const submit = gate.monitor ? {} : { submitNonce: nonce }
+  const submit = gate.watch ? {} : { submitNonce: nonce }
   const reserved = await reserve(gate, caller, { purchase, decision, approval, ...submit })
   if (reserved.kind === 'proof_replayed') return unauthenticated(gate, 'proof_replayed')
   if (reserved.kind === 'overtaken') return overtaken(gate, caller, purchase)
@@ -71,7 +71,7 @@ export async function pay(gate: Gate, raw: RawRequest): Promise<Answer> {
     return refusePayment(gate, caller, { payment, denial, purchase })
   }
 
-  const submitted = gate.monitor
+  const submitted = gate.watch
     ? await monitorThenSubmit(gate, caller, { purchase, facts, nonce })
     : { payment: reserved.payment }
   if ('answer' in submitted) return submitted.answer

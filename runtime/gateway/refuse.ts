@@ -101,7 +101,8 @@ function holdFor(
     (hold) =>
       hold.state === 'open' &&
       hold.code === code &&
-      hold.rule === rule &&
+      // Why there is no answer may be another each time; the question to the person is the same.
+      (hold.rule === rule || code === 'monitor_unavailable') &&
       asksAbout(hold, card, now),
   )
   if (open !== undefined) return open

@@ -3,10 +3,9 @@
  * one transaction judges the standing once more and makes the payment submitted. Whatever stands in the way gives
  * the money back first and is recorded after.
  */
-import { z } from 'zod'
 import { type Denial, deny } from '../core/codes.ts'
 import { Fault } from '../core/errors.ts'
-import { CONCERNS, type Monitor, type MonitorAnswer, type MonitorFacts } from '../core/judges.ts'
+import type { MonitorWord } from '../core/judges.ts'
 import type { LedgerRefusal } from '../core/ledger.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
@@ -14,12 +13,11 @@ import { type Answer, inFlightAnswer } from './answers.ts'
 import type { Facts } from './facts.ts'
 import type { Gate } from './gate.ts'
 import type { Caller } from './identify.ts'
-import { monitorFactsOf } from './monitor-facts.ts'
 import { type Purchase, whatExpired } from './purchase.ts'
 import { refusePayment, secondRecord } from './refuse.ts'
 import { answerOf, isAnswered } from './replay.ts'
-import { within } from './timers.ts'
 import { unexpected } from './unexpected.ts'
+import { watched, wordOf } from './watch.ts'
 
 export type Submitted = { readonly payment: PaymentRecord } | { readonly answer: Answer }
 
@@ -36,11 +34,11 @@ export async function monitorThenSubmit(
   { purchase, facts, nonce }: Step,
 ): Promise<Submitted> {
   const { attempt, trial, snapshot } = caller
-  const monitor = gate.monitor
-    ? await askMonitor(gate, gate.monitor, monitorFactsOf(caller, purchase))
-    : 'none'
+  const monitor = gate.watch ? await watched(gate, gate.watch, { caller, purchase }) : 'none'
+  const said = monitor === 'none' ? {} : { monitor: wordOf(monitor) }
   const objection = trial.judge('monitor', attempt, { ...facts, monitor })
-  if (objection) return { answer: await giveBack(gate, caller, purchase, objection) }
+  if (objection)
+    return { answer: await giveBack(gate, caller, { purchase, denial: objection, said }) }
   const result = await gate.ledger.execute('submit', {
     payment: purchase.payment,
     path: snapshot.path.map(({ id }) => id),
@@ -48,41 +46,13 @@ export async function monitorThenSubmit(
     nonce,
     nowMs: gate.clock.nowMs(),
     checks: trial.results(),
+    ...said,
     now: nowSeconds(gate.clock),
   })
   if (result.ok) return { payment: result.payment }
   const denial = stopped(result.code, purchase)
   if (denial === undefined) return { answer: await overtaken(gate, caller, purchase) }
-  return { answer: await giveBack(gate, caller, purchase, trial.refuse(denial)) }
-}
-
-/** Whatever is not exactly one of these, in time, is `unavailable`. */
-const answerSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('allow') }),
-  z.strictObject({
-    kind: z.literal('object'),
-    concerns: z.array(z.enum(CONCERNS)).max(CONCERNS.length).exactOptional(),
-  }),
-  z.strictObject({ kind: z.literal('unavailable'), why: z.string() }),
-])
-
-/** Never throws and never takes longer than a monitor may. */
-async function askMonitor(
-  { timings, timers }: Gate,
-  monitor: Monitor,
-  facts: MonitorFacts,
-): Promise<MonitorAnswer> {
-  const stop = new AbortController()
-  try {
-    const answer = await within(monitor.judge(facts, stop.signal), timings.monitorMs, timers)
-    if (answer === 'late') return { kind: 'unavailable', why: 'late' }
-    const parsed = answerSchema.safeParse(answer)
-    return parsed.success ? parsed.data : { kind: 'unavailable', why: 'malformed' }
-  } catch {
-    return { kind: 'unavailable', why: 'failed' }
-  } finally {
-    stop.abort()
-  }
+  return { answer: await giveBack(gate, caller, { purchase, denial: trial.refuse(denial), said }) }
 }
 
 /** What stopped the submit; undefined when another attempt was simply faster. */
@@ -101,16 +71,23 @@ function stopped(code: LedgerRefusal, purchase: Purchase): Denial | undefined {
   }
 }
 
+interface Stopped {
+  readonly purchase: Purchase
+  readonly denial: Denial
+  readonly said: { readonly monitor?: MonitorWord }
+}
+
 async function giveBack(
   gate: Gate,
   caller: Caller<unknown>,
-  purchase: Purchase,
-  denial: Denial,
+  { purchase, denial, said }: Stopped,
 ): Promise<Answer> {
   const { payment } = purchase
   const now = nowSeconds(gate.clock)
-  const reason = denial.code
-  const released = await gate.ledger.execute('release', { payment, from: 'reserved', reason, now })
+  const released = await gate.ledger.execute('release', {
+    ...{ payment, from: 'reserved', reason: denial.code, now },
+    ...said,
+  })
   if (!released.ok && released.code === 'conflict') return overtaken(gate, caller, purchase)
   if (!released.ok) throw unexpected('release', released.code)
   return refusePayment(gate, secondRecord(gate, caller), { payment, denial, purchase })

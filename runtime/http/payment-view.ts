@@ -82,6 +82,9 @@ export const viewOfMessage = ({ rail, id, name, heardAtSeconds, attempts }: Mess
 export const operatorsView = (payment: PaymentRecord): View => ({
   ...withApproval(payment),
   ...(payment.railReference === undefined ? {} : { railReference: payment.railReference }),
+  ...(payment.monitor === undefined
+    ? {}
+    : { monitor: { answer: payment.monitor.answer, words: [...payment.monitor.words] } }),
   ...(payment.resolution === undefined ? {} : { resolution: viewOf(payment.resolution) }),
 })
 

@@ -7,6 +7,7 @@ import {
   paymentIdSchema,
   runIdSchema,
 } from '../core/ids.ts'
+import { CONCERNS, MONITOR_FAILURES } from '../core/judges.ts'
 import { LIMITS } from '../core/limits.ts'
 import { anyCurrencySchema, positiveMinorSchema } from '../core/money.ts'
 import { DIRECTIONS, OBJECT_TYPES } from '../core/rail.ts'
@@ -92,6 +93,13 @@ export const refundBody = z.strictObject({
 
 /** One payment as operators read it. */
 export const paymentView = paymentStatusSchema.extend({
+  /** What the monitor said of it last; concerns, or why there was no answer. */
+  monitor: z
+    .strictObject({
+      answer: z.enum(['allow', 'object', 'unavailable']),
+      words: z.array(z.enum([...CONCERNS, ...MONITOR_FAILURES])),
+    })
+    .optional(),
   /** What one of them says became of it, and who said the same. */
   resolution: z
     .strictObject({

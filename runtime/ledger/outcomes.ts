@@ -98,7 +98,13 @@ export function* release(input: Release, draft: Draft): Steps<Commands['release'
   if (!isFrom) return refused('conflict')
   if (payment.state === 'released') return { ok: true, payment }
   if (payment.state === 'settled') return refused('conflict')
-  const end = { reason, now, ...statusOnly(input) }
+  const { monitor } = input
+  const end = {
+    reason,
+    now,
+    ...statusOnly(input),
+    ...(monitor === undefined ? {} : { monitor }),
+  }
   return { ok: true, payment: yield* releaseAs(draft, payment, end) }
 }
 
@@ -106,10 +112,10 @@ export function* release(input: Release, draft: Draft): Steps<Commands['release'
 export function* releaseAs(
   draft: Draft,
   payment: PaymentRecord,
-  end: { reason: string; now: Seconds } & ByPeople & Status,
+  end: { reason: string; now: Seconds } & ByPeople & Status & Pick<Release, 'monitor'>,
 ): Steps<PaymentRecord> {
   const { id, node, amount } = payment
-  const { reason, now, evidence } = end
+  const { reason, now, evidence, monitor } = end
   const claim = keys.claim(payment.merchant, payment.quoteJti)
   yield [keys.account(node), claim, ...payment.counters.map(keys.counter)]
   const { available, reserved } = draft.need(keys.account(node))
@@ -128,6 +134,7 @@ export function* releaseAs(
   const released: PaymentRecord = {
     ...ended(payment),
     ...statusOnly(end),
+    ...(monitor === undefined ? {} : { monitor }),
     state: 'released',
     reason,
     endHead,

@@ -241,7 +241,8 @@ export function* submit(input: Submit, draft: Draft): Steps<Commands['submit']['
   if (refusal) return refusal
   yield [keys.run(payment.run)]
   assertNotHalted(draft, payment.run)
-  const judged = { ...payment, checks }
+  const { monitor } = input
+  const judged = { ...payment, checks, ...(monitor === undefined ? {} : { monitor }) }
   noteAttempt(draft, judged)
   return { ok: true, payment: recordSubmit(draft, judged, path, input) }
 }

@@ -429,7 +429,11 @@ describe('check 9, monitor', () => {
     expect(monitor(pay, good)).toBeUndefined()
     expect(monitor(pay, { ...good, monitor: { kind: 'object' } })).toEqual(deny('monitor_objects'))
     const silent = { kind: 'unavailable', why: 'late' } as const
-    expect(monitor(pay, { ...good, monitor: silent })).toEqual(hold('monitor_unavailable'))
+    expect(monitor(pay, { ...good, monitor: silent })).toEqual(hold('monitor_unavailable', 'late'))
+    const doubting = { kind: 'object', concerns: ['too_much', 'repeated'] } as const
+    expect(monitor(pay, { ...good, monitor: doubting })).toEqual(
+      deny('monitor_objects', 'too_much+repeated'),
+    )
     expect(monitor(pay, { ...good, monitor: 'none' })).toBe('not-applicable')
   })
 

@@ -32,7 +32,13 @@ describe('a monitor', () => {
     const answer = await world.pay(leaf)
     expect(brief(answer)).toBe('200 allow settled')
     expect(statusesOf(answer).split(' ').at(-1)).toBe('passed')
-    expect(await typesOf(world, leaf)).toEqual(['opened', 'reserved', 'submitted', 'settled'])
+    expect(await typesOf(world, leaf)).toEqual([
+      'opened',
+      'reserved',
+      'judged',
+      'submitted',
+      'settled',
+    ])
   })
 
   it('that objects gives the money back and is recorded as a deny', async () => {
@@ -40,7 +46,13 @@ describe('a monitor', () => {
     const answer = await world.pay(leaf)
     expect(brief(answer)).toBe('403 deny monitor_objects')
     expect(statusesOf(answer).split(' ').at(-1)).toBe('failed')
-    expect(await typesOf(world, leaf)).toEqual(['opened', 'reserved', 'released', 'refused'])
+    expect(await typesOf(world, leaf)).toEqual([
+      'opened',
+      'reserved',
+      'judged',
+      'released',
+      'refused',
+    ])
     expect((await world.ledger.account(leaf.id))?.available).toBe(1_000)
     expect(world.rail.orders).toEqual([])
   })

@@ -9,9 +9,9 @@ export function monitor({ operation }: Attempt, { monitor: answer, approved }: F
     case 'allow':
       return undefined
     case 'object':
-      return deny('monitor_objects')
+      return deny('monitor_objects', answer.concerns?.join('+') || undefined)
     case 'unavailable':
     case undefined:
-      return approved === true ? undefined : hold('monitor_unavailable')
+      return approved === true ? undefined : hold('monitor_unavailable', answer?.why)
   }
 }
