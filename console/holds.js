@@ -75,7 +75,7 @@ function front(hold) {
           'span',
           {},
           WHY[hold.code] ?? words(hold.code),
-          hold.rule ? ' Rule: ' : '',
+          hold.rule ? (hold.code === 'monitor_unavailable' ? ' Reason: ' : ' Rule: ') : '',
           hold.rule ? words(hold.rule) : '',
         ),
       ],

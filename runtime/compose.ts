@@ -44,7 +44,7 @@ import type { Route } from './http/route.ts'
 import type { LogEntry } from './http/server.ts'
 import { STREAM_TIMINGS, type StreamTimings } from './http/stream.ts'
 import { openLedger } from './ledger/open.ts'
-import { agentOf, funnelModels, monitorOf } from './models.ts'
+import { agentOf, funnelModels, monitorOf, watchingOf } from './models.ts'
 import { createPolicy } from './policy/policy.ts'
 import type { Transport } from './rails/exchange.ts'
 import { openRail } from './rails/open.ts'
@@ -77,6 +77,8 @@ export interface Overrides {
   readonly engine?: TokenEngine
   readonly rail?: Rail
   readonly monitor?: Monitor | 'none'
+  /** Its quota and canaries. */
+  readonly watching?: NonNullable<GatewayDeps['watching']>
   readonly policy?: Policy
   readonly merchants?: Merchants
   /** The nine checks; an evaluation of what one check is worth replaces it with a pass. */
@@ -272,6 +274,8 @@ function gatewayDeps(options: Guarded, parts: Parts, log: Log): Omit<GatewayDeps
       overrides.monitor === 'none'
         ? undefined
         : (overrides.monitor ?? monitorOf({ ...options, ...parts })),
+    // A monitor that was composed in brings its own terms, or none.
+    watching: overrides.watching ?? (overrides.monitor === undefined ? watchingOf(config) : {}),
     signing: secrets.signing,
     refundBudget: config.refunds.budget,
     ...(overrides.timings === undefined ? {} : { timings: overrides.timings }),

@@ -83,3 +83,19 @@ export const monitorSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('gemini'), ...monitorOptions }),
   z.strictObject({ kind: z.literal('groq'), ...monitorOptions }),
 ])
+
+type Models = {
+  readonly engine: z.output<typeof engineSchema>
+  readonly monitor: z.output<typeof monitorSchema>
+}
+
+/** What is wrong with the models together, as sentences. */
+export function modelProblems({ engine, monitor }: Models): string[] {
+  if (engine.kind === 'scripted' || monitor.kind !== engine.kind) return []
+  const ofAgents = [engine.model, ...Object.values(engine.roles ?? {})]
+  if (monitor.sameAsAgents || !ofAgents.includes(monitor.model)) return []
+  return [
+    '`monitor.model` is wrong: expected another model than those of the agents, whose blind spots it would share, ' +
+      'or `"sameAsAgents": true`',
+  ]
+}

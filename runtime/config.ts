@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { z } from 'zod'
-import { budgetsSchema, engineSchema, monitorSchema } from './config-models.ts'
+import { budgetsSchema, engineSchema, modelProblems, monitorSchema } from './config-models.ts'
 import { digestSchema, identifierSchema } from './core/ids.ts'
 import { JsonError, parseJson } from './core/json.ts'
 import { jwksSchema, publicJwkSchema } from './core/keys.ts'
@@ -308,7 +308,7 @@ function crossChecks(config: Config): string[] {
   if (config.listen.mode === 'public' && !secure) {
     problems.push('`gateway.url` is wrong: expected https where `listen.mode` is public')
   }
-  return problems
+  return [...problems, ...modelProblems(config)]
 }
 
 const fieldName = (path: readonly PropertyKey[]): string =>

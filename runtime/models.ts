@@ -4,13 +4,15 @@
  */
 
 import { createAgents } from '../agents/agents.ts'
-import { type EngineDeps, openEngine } from '../agents/open.ts'
+import { guarded } from '../agents/guarded.ts'
+import { createMonitor } from '../agents/monitor.ts'
+import { type EngineDeps, openEngine, openModel } from '../agents/open.ts'
 import type { Config } from './config.ts'
 import type { Agents, Budgets, TextGuard } from './core/agents.ts'
-import { Fault } from './core/errors.ts'
 import type { Monitor } from './core/judges.ts'
 import type { Agent } from './core/mandate.ts'
 import type { FunnelDeps } from './funnel/context.ts'
+import type { GatewayDeps } from './gateway/gate.ts'
 import { createScriptedMonitor } from './policy/monitors.ts'
 import { type Credentials, revealed } from './secrets/resolve.ts'
 
@@ -54,14 +56,24 @@ const freeOfCharge = ({ run, node }: Budgets): Budgets => {
 }
 
 /** The configured monitor; undefined where there is none. Throws Fault `config_invalid`. */
-export function monitorOf({ config: { monitor } }: ModelParts): Monitor | undefined {
+export function monitorOf(parts: ModelParts): Monitor | undefined {
+  const { monitor } = parts.config
   switch (monitor.kind) {
     case 'none':
       return undefined
     case 'scripted':
       return createScriptedMonitor({ steps: monitor.steps })
     case 'gemini':
-    case 'groq':
-      throw new Fault('config_invalid', `the monitor ${monitor.kind} is not there yet`)
+    case 'groq': {
+      const { kind: engine, model } = monitor
+      const opened = guarded(openModel(monitor, depsOf(parts)), parts.guard)
+      return createMonitor({ model: opened, expects: { engine, model } })
+    }
   }
 }
+
+/** How often the monitor may be asked and how it is tried; undefined where it is no model. */
+export const watchingOf = ({ monitor }: Config): GatewayDeps['watching'] =>
+  monitor.kind === 'gemini' || monitor.kind === 'groq'
+    ? { quota: monitor.quota, canaries: monitor.canaries }
+    : undefined

@@ -83,7 +83,7 @@ export interface GatewayDeps {
   /** Absent: check 9 does not apply. */
   readonly monitor?: Monitor | undefined
   /** How often it may be asked, and how it is itself tried; unbounded and untried if absent. */
-  readonly watching?: { readonly quota?: MonitorQuota; readonly canaries?: CanaryTerms }
+  readonly watching?: { readonly quota?: MonitorQuota; readonly canaries?: CanaryTerms } | undefined
   readonly rail: Rail
   readonly merchants: Merchants
   readonly clock: Clock

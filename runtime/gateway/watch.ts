@@ -134,9 +134,10 @@ function putter(
     const answer = await within(asked(facts, stop.signal), ms, timers)
       .catch(() => ({ kind: 'unavailable', why: 'failed' }) as const)
       .finally(() => stop.abort())
-    const inTime: MonitorAnswer = answer === 'late' ? { kind: 'unavailable', why: 'late' } : answer
     tally.asked()
-    if (inTime.kind === 'unavailable') tally.failed(failureOf(inTime))
-    return inTime
+    if (answer !== 'late' && answer.kind !== 'unavailable') return answer
+    const why = answer === 'late' ? answer : failureOf(answer)
+    tally.failed(why)
+    return { kind: 'unavailable', why }
   }
 }

@@ -80,6 +80,7 @@ export async function createInterface(options: InterfaceOptions): Promise<HttpIn
     clock,
     refused: options.gateway.refusalTotals,
     verdicts: options.gateway.verdictTotals,
+    monitor: options.gateway.monitorTotals,
     haltedRuns: options.gateway.haltedRuns,
     pool: options.engine.stats,
     heard: rail.events && reconciler.heard,

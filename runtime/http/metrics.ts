@@ -8,8 +8,10 @@ import { LIMITS } from '../core/limits.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import type { ModelCount } from '../funnel/model-counts.ts'
 import type { HearingOutcome } from '../gateway/inbox.ts'
+import type { MonitorTotals } from '../gateway/monitor-tally.ts'
 import type { VerdictCount } from '../gateway/verdict-counts.ts'
 import type { PoolStats } from '../tokens/worker-pool.ts'
+import { addMonitor } from './monitor-metrics.ts'
 
 export interface MetricsDeps {
   readonly ledger: Ledger
@@ -18,6 +20,8 @@ export interface MetricsDeps {
   readonly refused: () => ReadonlyMap<string, number>
   /** Verdicts on payments since the start. */
   readonly verdicts: () => readonly VerdictCount[]
+  /** What the monitor was asked and said since the start; undefined where there is none. */
+  readonly monitor?: (() => MonitorTotals | undefined) | undefined
   /** Runs that were halted because an account differs from its log. */
   readonly haltedRuns: () => readonly unknown[]
   /** Messages of the rail since the start, by what became of them; absent at a rail that sends none. */
@@ -68,6 +72,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   addPool(registers, deps.pool)
   addRefusals(registers, deps)
   addVerdicts(registers, deps)
+  addMonitor(registers, deps.monitor)
   addRailsWord(registers, deps)
   addModels(registers, deps.models)
   addLedger(registers, deps)
