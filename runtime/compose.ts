@@ -44,7 +44,7 @@ import type { Route } from './http/route.ts'
 import type { LogEntry } from './http/server.ts'
 import { STREAM_TIMINGS, type StreamTimings } from './http/stream.ts'
 import { openLedger } from './ledger/open.ts'
-import { agentOf, funnelModels, monitorOf, watchingOf } from './models.ts'
+import { agentOf, funnelModels, type ModelExchanges, monitorOf, watchingOf } from './models.ts'
 import { createPolicy } from './policy/policy.ts'
 import type { Transport } from './rails/exchange.ts'
 import { openRail } from './rails/open.ts'
@@ -101,6 +101,8 @@ export interface ComposeOptions {
   readonly credentials?: Credentials
   /** How the rail is reached, where its traffic is recorded or played again. */
   readonly transport?: Transport
+  /** Where what is said with models is recorded, or played again from. */
+  readonly exchanges?: ModelExchanges
   /** Whether the rail is asked at the start if it can be used: it takes a moment, and tests have theirs to themselves. */
   readonly askRail?: boolean
   /** Knows more secrets than those given here; made where it is absent. */

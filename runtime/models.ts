@@ -7,8 +7,10 @@ import { createAgents } from '../agents/agents.ts'
 import { guarded } from '../agents/guarded.ts'
 import { createMonitor } from '../agents/monitor.ts'
 import { type EngineDeps, openEngine, openModel } from '../agents/open.ts'
+import { exchangesIn, folderForExchanges } from '../agents/recorded.ts'
+import { type Named, recording, replaying } from '../agents/recording.ts'
 import type { Config } from './config.ts'
-import type { Agents, Budgets, TextGuard } from './core/agents.ts'
+import type { Agents, Budgets, Model, TextGuard } from './core/agents.ts'
 import type { Monitor } from './core/judges.ts'
 import type { Agent } from './core/mandate.ts'
 import type { FunnelDeps } from './funnel/context.ts'
@@ -20,6 +22,8 @@ export interface ModelParts extends Omit<EngineDeps, 'key'> {
   readonly config: Config
   readonly credentials?: Credentials | undefined
   readonly guard: TextGuard
+  /** Where what is said with models is written down, or played again from. */
+  readonly exchanges?: ModelExchanges | undefined
 }
 
 type FunnelModels = Pick<FunnelDeps, 'agents' | 'agent' | 'budgets' | 'fallback'>
@@ -41,11 +45,16 @@ export const agentOf = ({ engine }: Config): Agent =>
 export function funnelModels(parts: ModelParts, given?: Agents): FunnelModels {
   const { config, guard } = parts
   const { engine, budgets } = config
-  const agents = given ?? createAgents(openEngine(engine, depsOf(parts)), guard)
+  const agents = given ?? createAgents(engineOf(parts), guard)
   const agent = agentOf(config)
   if (engine.kind === 'scripted') return { agents, agent, budgets: freeOfCharge(budgets) }
   const scripted = openEngine({ kind: 'scripted' }, depsOf(parts))
   return { agents, agent, budgets, fallback: createAgents(scripted, guard) }
+}
+
+const engineOf = (parts: ModelParts): Model => {
+  const { engine } = parts.config
+  return through(parts, namedOf(engine), () => openEngine(engine, depsOf(parts)))
 }
 
 /** An engine that costs nothing is bounded by its calls alone. */
@@ -66,8 +75,9 @@ export function monitorOf(parts: ModelParts): Monitor | undefined {
     case 'gemini':
     case 'groq': {
       const { kind: engine, model } = monitor
-      const opened = guarded(openModel(monitor, depsOf(parts)), parts.guard)
-      return createMonitor({ model: opened, expects: { engine, model } })
+      const named = { engine, modelOf: () => model }
+      const opened = through(parts, named, () => openModel(monitor, depsOf(parts)))
+      return createMonitor({ model: guarded(opened, parts.guard), expects: { engine, model } })
     }
   }
 }
@@ -77,3 +87,45 @@ export const watchingOf = ({ monitor }: Config): GatewayDeps['watching'] =>
   monitor.kind === 'gemini' || monitor.kind === 'groq'
     ? { quota: monitor.quota, canaries: monitor.canaries }
     : undefined
+
+/** A way for all that is said with models: into a folder, or out of one. */
+export interface ModelExchanges {
+  /** The engine that is heard of in a recording. */
+  readonly engine?: string
+  /** The model as it is recorded, or a recording in its place: then it is not even opened. */
+  through(named: Named, open: () => Model): Model
+  /** Once nothing is asked any more: what went otherwise than it was recorded, in a sentence. */
+  end(): string | undefined
+}
+
+/** Throws Fault `config_invalid` for a folder that cannot be used. */
+export function recordExchanges(dir: string, guard: TextGuard): ModelExchanges {
+  const store = folderForExchanges(dir, guard)
+  return {
+    through: (named, open) => recording(open(), store, named),
+    end: () => undefined,
+  }
+}
+
+/** Throws Fault `config_invalid` for a folder that is not a whole recording. */
+export function replayExchanges(dir: string): ModelExchanges {
+  const exchanges = exchangesIn(dir)
+  const replay = replaying(exchanges)
+  const agents = exchanges.find(({ asked }) => asked.role !== 'monitor')
+  return {
+    ...(agents === undefined ? {} : { engine: agents.asked.engine }),
+    through: (named) => replay.as(named),
+    end: replay.end,
+  }
+}
+
+const through = ({ exchanges }: ModelParts, named: Named, open: () => Model): Model =>
+  exchanges === undefined ? open() : exchanges.through(named, open)
+
+const namedOf = (engine: Config['engine']): Named => ({
+  engine: engine.kind,
+  modelOf: (role) => {
+    if (engine.kind === 'scripted') return engine.kind
+    return (role === 'monitor' ? undefined : engine.roles?.[role]) ?? engine.model
+  },
+})

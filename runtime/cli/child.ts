@@ -14,6 +14,8 @@ export interface Child<T> {
   readonly ready: T
   /** Ends at once with this signal, or politely by default; resolves when the process is gone. */
   stop(signal?: NodeJS.Signals): Promise<void>
+  /** Once it is gone by itself or politely: its exit code, and the end of what it complained of. */
+  ended(): { readonly code: number; readonly complaint: string } | undefined
 }
 
 export interface ChildSpec<T> {
@@ -60,7 +62,9 @@ export async function startChild<T>(spec: ChildSpec<T>): Promise<Child<T>> {
     const ready = spec.ready.parse(parseJson(line))
     // Unread output would fill the pipe and stop the child.
     child.stdout?.resume()
-    return { pid, ready, stop: (signal) => stop(child, signal) }
+    const ended = () =>
+      child.exitCode === null ? undefined : { code: child.exitCode, complaint: complaint.trim() }
+    return { pid, ready, stop: (signal) => stop(child, signal), ended }
   } catch (error) {
     await stop(child, 'SIGKILL')
     throw error

@@ -1,7 +1,13 @@
 /** What a gateway is given of credentials at its start: by whom, for which host, and what is said about it. */
-import { type Config, readEnvironment } from '../config.ts'
+import { type Config, ConfigError, readEnvironment } from '../config.ts'
 import type { LogEntry } from '../http/server.ts'
-import { CREDENTIAL_NAMES, type CredentialName, type Place, specOf } from '../secrets/catalogue.ts'
+import {
+  CREDENTIAL_NAMES,
+  type CredentialName,
+  isSamePlace,
+  type Place,
+  specOf,
+} from '../secrets/catalogue.ts'
 import { createSecretGuard, type SecretGuard } from '../secrets/guard.ts'
 import {
   type Credentials,
@@ -45,6 +51,35 @@ export function needsOfRail(rail: Config['rail']): Needs {
         optional: ['PAYPAL_WEBHOOK_ID', 'PAYPAL_INSTRUMENT'],
       }
   }
+}
+
+const MODELS = {
+  gemini: { name: 'GEMINI_API_KEY', host: 'generativelanguage.googleapis.com' },
+  groq: { name: 'GROQ_API_KEY', host: 'api.groq.com' },
+} as const
+export type ModelProvider = keyof typeof MODELS
+export const MODEL_PROVIDERS = Object.keys(MODELS) as readonly ModelProvider[]
+
+/** The variable that holds a provider's key. */
+export const keyNameOf = (provider: ModelProvider): CredentialName => MODELS[provider].name
+
+/** What the configured models need: those of the agents and the monitor's. A provider has one key, and that one place. */
+export function needsOfModels({ engine, monitor }: Pick<Config, 'engine' | 'monitor'>): Needs[] {
+  const needs: Needs[] = []
+  for (const configured of [engine, monitor]) {
+    if (configured.kind !== 'gemini' && configured.kind !== 'groq') continue
+    const { name, host } = MODELS[configured.kind]
+    const place = configured.url === undefined ? ({ host, environment: 'live' } as const) : LOOPBACK
+    needs.push({ ...place, names: [name] })
+  }
+  const [first, second] = needs
+  if (first === undefined || second === undefined || first.names[0] !== second.names[0]) {
+    return needs
+  }
+  if (isSamePlace(first, second)) return [first]
+  throw new ConfigError([
+    `\`monitor.url\` is wrong: expected what \`engine\` has, because ${first.names[0]} is good for one place`,
+  ])
 }
 
 /** Every credential of a rail, of whatever place. */
@@ -113,13 +148,13 @@ export async function credentialsAtStart(io: Io, start: Start): Promise<AtStart>
   }
 }
 
-/** What a rail of a play world gave as variables, resolved as a gateway's own would be. Throws Fault `config_invalid`. */
+/** What a part of a play world gave as variables, resolved as a gateway's own would be. Throws Fault `config_invalid`. */
 export const credentialsIn = (
   variables: Readonly<Record<string, string>>,
-  needs: Needs,
+  ...needs: readonly Needs[]
 ): Promise<Credentials> => {
   const given = readEnvironment(variables).credentials
-  return resolveCredentials({ ...needs, sources: { given, secretManager: createSecretManager } })
+  return allOf(needs, { given, secretManager: createSecretManager })
 }
 
 async function allOf(needs: readonly Needs[], sources: Sources): Promise<Credentials> {

@@ -25,6 +25,7 @@ import type { Secret } from '../secrets/secret.ts'
 import { type Child, startChild } from './child.ts'
 import { newPrivateJwk, readOperatorToken } from './data-dir.ts'
 import { Failure } from './failure.ts'
+import { type WorldModels, withoutModels } from './world-models.ts'
 import { type RailName, startRail, type WorldRail } from './world-rails.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -60,9 +61,12 @@ export type WorldClaims = { readonly task: string } & {
 export interface Outside {
   readonly dir: string
   readonly rail: WorldRail
+  readonly models: WorldModels
   readonly merchants: readonly WorldMerchant[]
   readonly principal: { readonly id: string; readonly key: PrivateJwk }
   readonly config: ConfigFile
+  /** Every variable that a gateway in a process of its own is given. */
+  readonly env: Readonly<Record<string, string>>
   /** A mandate signed by the principal for this gateway; claims given replace the usual ones. */
   sign(claims: WorldClaims): string
   close(): Promise<void>
@@ -75,6 +79,8 @@ export interface OutsideOptions {
   readonly clock: Clock
   /** What moves its money; the simulated rail if absent. */
   readonly rail?: RailName
+  /** Starts what its agents think with, and may write below the folder. The scripted engine if absent. */
+  readonly models?: (dir: string) => Promise<WorldModels>
   /** A catalogue file instead of the built-in one. */
   readonly catalogue?: string
   /** Parts of the configuration to replace: policy, monitor, listen, reconcile. */
@@ -84,11 +90,13 @@ export interface OutsideOptions {
 export async function startOutside(options: OutsideOptions): Promise<Outside> {
   const { dir, port, clock } = options
   mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const children: Child<unknown>[] = []
+  const children: Pick<Child<unknown>, 'stop'>[] = []
   const close = async () => {
     await Promise.all(children.splice(0).map((child) => child.stop()))
   }
   try {
+    const models = (await options.models?.(dir)) ?? withoutModels('scripted')
+    children.push(models)
     const [rail, storefront] = await startBoth(
       startRail(options.rail ?? 'simulated', dir, `http://127.0.0.1:${port}`),
       startStorefront(dir, port, options.catalogue),
@@ -96,10 +104,12 @@ export async function startOutside(options: OutsideOptions): Promise<Outside> {
     )
     const principal = { id: WORLD_PRINCIPAL, key: ownKey(join(dir, 'principal.jwk')) }
     const { merchants } = storefront.ready
-    const config = configOf({ ...options, rail: rail.ready, merchants, principal })
+    const { engine } = models
+    const config = configOf({ ...options, rail: rail.ready, merchants, principal, engine })
+    const env = { ...rail.ready.env, ...models.env }
     const sign: Outside['sign'] = (claims) =>
       signMandate(principal.key, config, claims, nowSeconds(clock))
-    return { dir, rail: rail.ready, merchants, principal, config, sign, close }
+    return { dir, rail: rail.ready, models, merchants, principal, config, env, sign, close }
   } catch (error) {
     await close()
     throw error
@@ -110,7 +120,7 @@ export async function startOutside(options: OutsideOptions): Promise<Outside> {
 async function startBoth<A, B>(
   first: Promise<Child<A>>,
   second: Promise<Child<B>>,
-  children: Child<unknown>[],
+  children: Pick<Child<unknown>, 'stop'>[],
 ): Promise<[Child<A>, Child<B>]> {
   for (const each of [first, second]) each.then((child) => children.push(child)).catch(() => {})
   await Promise.allSettled([first, second])
@@ -146,9 +156,10 @@ interface ConfigParts extends Pick<OutsideOptions, 'port' | 'config'> {
   readonly rail: WorldRail
   readonly merchants: readonly WorldMerchant[]
   readonly principal: Outside['principal']
+  readonly engine: WorldModels['engine']
 }
 
-function configOf({ port, rail, merchants, principal, config }: ConfigParts): ConfigFile {
+function configOf({ port, rail, merchants, principal, engine, config }: ConfigParts): ConfigFile {
   return {
     organisation: 'demo',
     gateway: { id: WORLD_GATEWAY, url: `http://127.0.0.1:${port}` },
@@ -160,6 +171,7 @@ function configOf({ port, rail, merchants, principal, config }: ConfigParts): Co
     })),
     merchants: merchants.map(({ id, url, jwks }) => ({ id, url, jwks })),
     rail: rail.config,
+    engine,
     listen: { host: '127.0.0.1', port },
     ...config,
   }
@@ -224,6 +236,8 @@ export interface WorldGateway {
   stop(): Promise<void>
   /** Starts it again on the same data and port, however it ended. */
   restart(): Promise<void>
+  /** Once it is stopped: its exit code, and the end of what it complained of. */
+  ended: Child<unknown>['ended']
 }
 
 export interface World extends Outside {
@@ -236,6 +250,8 @@ export interface WorldOptions extends Partial<OutsideOptions> {
   readonly clock: Clock
   /** A program to start in the place of `headgate serve`; it is given the same arguments. */
   readonly entry?: string
+  /** More arguments for it. */
+  readonly args?: readonly string[]
 }
 
 /** Starts everything. Without `dir` it lives in a temporary folder that `close` removes. */
@@ -248,7 +264,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   let outside: Outside | undefined
   try {
     outside = await startOutside({ ...options, dir, port })
-    const gateway = await startGateway(outside, options.entry ?? START)
+    const gateway = await startGateway(outside, options)
     const { close } = outside
     return {
       ...outside,
@@ -272,7 +288,10 @@ const TAIL_CHARS = 4_000
 const tailOf = (file: string): string =>
   existsSync(file) ? readFileSync(file, 'utf8').slice(-TAIL_CHARS) : ''
 
-async function startGateway(outside: Outside, entry: string): Promise<WorldGateway> {
+async function startGateway(
+  outside: Outside,
+  { entry = START, args = [] }: Pick<WorldOptions, 'entry' | 'args'>,
+): Promise<WorldGateway> {
   const dataDir = join(outside.dir, 'gateway')
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = join(dataDir, 'headgate.json')
@@ -281,8 +300,8 @@ async function startGateway(outside: Outside, entry: string): Promise<WorldGatew
     startChild({
       name: 'the gateway',
       file: entry,
-      args: ['serve', '--data', dataDir, '--config', file, '--json'],
-      env: outside.rail.env,
+      args: ['serve', '--data', dataDir, '--config', file, '--json', ...args],
+      env: outside.env,
       log: join(outside.dir, 'gateway.log'),
       ready: gatewayReady,
     })
@@ -300,5 +319,6 @@ async function startGateway(outside: Outside, entry: string): Promise<WorldGatew
       await child.stop()
       child = await start()
     },
+    ended: () => child.ended(),
   }
 }

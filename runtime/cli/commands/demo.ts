@@ -11,32 +11,43 @@ import { mandateSchema } from '../../core/mandate.ts'
 import { formatMoney } from '../../core/money.ts'
 import { type Fact, holdViewSchema, type RunDetail } from '../../core/wire.ts'
 import { createRunAnswer, loginCodeAnswer } from '../../http/shapes.ts'
+import { recordExchanges, replayExchanges } from '../../models.ts'
+import { createSecretGuard } from '../../secrets/guard.ts'
 import { type Api, createApi } from '../api.ts'
-import { Failure } from '../failure.ts'
+import { EXIT, Failure } from '../failure.ts'
 import { type Io, shown, table, tint } from '../io.ts'
 import { findOrders, type OrderInListing } from '../listings.ts'
 import { liveBlock } from '../live.ts'
 import { defaultMission, loadMission, type Mission, missionNames } from '../mission.ts'
+import { type ExchangeOptions, withExchanges } from '../model-exchanges.ts'
 import { pictureOf } from '../picture.ts'
 import { type Proof, prove } from '../proof.ts'
 import { storyLine } from '../story.ts'
 import { modelsText, treeLines } from '../tree.ts'
 import { startWorld, type World } from '../world.ts'
+import {
+  ENGINE_NAMES,
+  type EngineName,
+  engineOption,
+  startModels,
+  withoutModels,
+} from '../world-models.ts'
 import { RAIL_NAMES, type RailName } from '../world-rails.ts'
 import { worstCase } from '../worst-case.ts'
 import { command } from './context.ts'
 import { holdCard } from './holds.ts'
 import { runId, watchRun } from './runs.ts'
 
-interface DemoOptions {
+interface DemoOptions extends ExchangeOptions {
   json?: boolean
   rail: RailName
+  engine?: EngineName
   keep?: boolean
   picture?: string
 }
 
 export function demoCommand(io: Io): Command {
-  return command({
+  const base = command({
     name: 'demo',
     summary: 'run a mission in a play world, watch it, and prove that everything held',
     examples: [
@@ -44,8 +55,11 @@ export function demoCommand(io: Io): Command {
       ...missionNames().map((name) => `headgate demo ${name}`),
       'headgate demo my-mission.json --json',
       'headgate demo --rail paypal',
+      'headgate demo --engine gemini --record exchanges',
+      'headgate demo --replay exchanges',
     ],
   })
+  return withExchanges(base)
     .argument(
       '[mission]',
       'a mission by name, or a file such as those in eval/missions (default: the office move)',
@@ -57,6 +71,11 @@ export function demoCommand(io: Io): Command {
       )
         .choices(RAIL_NAMES)
         .default('simulated'),
+    )
+    .addOption(
+      engineOption(
+        'what the agents think with: a provider where its key is set, else a stand-in for it',
+      ),
     )
     .option('--keep', 'leave the world up afterwards, with its console')
     .option('--picture <file>', 'write the tree of the run as a picture (SVG)')
@@ -78,9 +97,15 @@ async function demo(io: Io, mission: Mission, options: DemoOptions): Promise<voi
   say(
     `${mission.title}\n${mission.shows}\n\nstarting ${RAIL_SAID[options.rail]}, shops and a gateway…\n`,
   )
-  const world = await startWorld({ clock: io.clock, rail: options.rail })
+  const world = await startWorld({
+    clock: io.clock,
+    rail: options.rail,
+    ...modelsAndExchanges(io, options),
+  })
+  let failure: unknown
   try {
     io.signal.throwIfAborted()
+    if (world.models.said !== undefined) io.err(`${world.models.said}\n`)
     const api = createApi({ url: world.gateway.url, token: world.gateway.operatorToken })
     const played = await play(io, { world, api, mission, say, isQuiet: options.json === true })
     const proof = await prove(api, played, world.rail, mission)
@@ -91,9 +116,38 @@ async function demo(io: Io, mission: Mission, options: DemoOptions): Promise<voi
     if (options.keep) await keepUp(io, world, api)
     if (proof.wrong.length > 0)
       throw new Failure('no', `not all of it held: ${proof.wrong.join('; ')}`)
+  } catch (error) {
+    failure = error
   } finally {
     await world.close()
   }
+  // Why a replayed run went otherwise counts for more than that it did.
+  failure = differenceToldBy(world.gateway) ?? failure
+  if (failure !== undefined) throw failure
+}
+
+/** What a replay answers nobody else is asked, and needs no key. A wrong folder is known before anything is started. */
+function modelsAndExchanges(io: Io, { engine, record, replay }: DemoOptions) {
+  if (record !== undefined) recordExchanges(record, createSecretGuard())
+  const replayed = replay === undefined ? undefined : replayExchanges(replay)
+  const name = engine ?? ENGINE_NAMES.find((each) => each === replayed?.engine) ?? 'scripted'
+  return {
+    models:
+      replayed === undefined
+        ? (dir: string) => startModels(name, dir, io.environment.credentials)
+        : async () => withoutModels(name),
+    args: [
+      ...(record === undefined ? [] : ['--record', record]),
+      ...(replay === undefined ? [] : ['--replay', replay]),
+    ],
+  }
+}
+
+function differenceToldBy(gateway: World['gateway']): Failure | undefined {
+  const { code, complaint } = gateway.ended() ?? { code: EXIT.ok, complaint: '' }
+  if (code !== EXIT.replayDiffers) return undefined
+  const sentence = complaint.split('\n').at(-1) ?? ''
+  return new Failure('replayDiffers', sentence.replace(/^headgate: /, ''))
 }
 
 /** Also called before the run, with nothing, so that a wrong path is known before anything was waited for. */

@@ -10,17 +10,28 @@ import {
   parseConfig,
   readConfig,
 } from '../../config.ts'
+import { engineSchema } from '../../config-models.ts'
 import type { LogEntry } from '../../http/server.ts'
 import { loginCodeAnswer } from '../../http/shapes.ts'
+import { createSecretGuard } from '../../secrets/guard.ts'
 import { guardedError } from '../../secrets/guarded.ts'
 import type { Secret } from '../../secrets/secret.ts'
-import { type AtStart, credentialsAtStart, credentialsIn, needsOfRail } from '../credentials.ts'
+import {
+  type AtStart,
+  credentialsAtStart,
+  credentialsIn,
+  type Needs,
+  needsOfModels,
+  needsOfRail,
+} from '../credentials.ts'
 import { dataFile, openDataDir, replaceFile, secretsOfBundle, writeIdentity } from '../data-dir.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { defaultMission, loadMission } from '../mission.ts'
+import { type ExchangeOptions, openExchanges, withExchanges } from '../model-exchanges.ts'
 import { openTraffic, type TrafficOptions, withTraffic } from '../rail-traffic.ts'
 import { assertPortFree, startOutside } from '../world.ts'
+import { type EngineName, engineOption, startModels } from '../world-models.ts'
 import type { RailName } from '../world-rails.ts'
 import { apiOf, command, dataPath, emit, type ServerOptions, withServer } from './context.ts'
 import {
@@ -33,8 +44,9 @@ import {
   withStandIn,
 } from './serve-rail.ts'
 
-interface ServeOptions extends TrafficOptions {
+interface ServeOptions extends TrafficOptions, ExchangeOptions {
   data?: string
+  engine?: EngineName
   config?: string
   port?: string
   acceptRollback?: boolean
@@ -55,9 +67,10 @@ export function serveCommand(io: Io): Command {
       'headgate serve --data /var/lib/headgate --config headgate.json',
       'HEADGATE_RAIL_KEY_FILE=rail.key headgate serve --data .headgate',
       'headgate serve --data try --config headgate.json --rail razorpay   # no account needed',
+      'GEMINI_API_KEY_FILE=gemini.key headgate serve --data .headgate --engine gemini',
     ],
   })
-  return withTraffic(base)
+  return withExchanges(withTraffic(base))
     .option('--data <dir>', 'store and keys, made on the first start (or HEADGATE_DATA)')
     .option(
       '--config <file>',
@@ -69,6 +82,7 @@ export function serveCommand(io: Io): Command {
         'serve over this rail, or over a stand-in for it where no credentials of it are set',
       ),
     )
+    .addOption(engineOption('what the agents think with, in the place of what is configured'))
     .option(...ACCEPT_ROLLBACK)
     .action((options: ServeOptions) => serve(io, options))
 }
@@ -76,7 +90,8 @@ export function serveCommand(io: Io): Command {
 async function serve(io: Io, options: ServeOptions): Promise<void> {
   const path = dataPath(io, options.data)
   const file = options.config ?? io.environment.configFile ?? dataFile(path, 'config')
-  const as = (config: Config) => withPort(config, options.port ?? io.environment.port)
+  const as = (config: Config) =>
+    withEngine(withPort(config, options.port ?? io.environment.port), options.engine)
   const { rail } = options
   const place = { path, file, as }
   // Said at once, before anybody is asked for a passphrase.
@@ -87,9 +102,9 @@ async function serve(io: Io, options: ServeOptions): Promise<void> {
     data: path,
     needs: (isGiven) => {
       standsIn = rail !== undefined && isUnaccredited(rail, isGiven) ? rail : undefined
-      if (standsIn !== undefined) return []
+      if (standsIn !== undefined) return needsOfAsked(config, options)
       config = as(readConfig(file))
-      return needsNamed(rail, config)
+      return [...needsNamed(rail, config), ...needsOfAsked(config, options)]
     },
     log: (entry) => io.err(logLine(io, entry)),
   })
@@ -106,7 +121,10 @@ async function serve(io: Io, options: ServeOptions): Promise<void> {
       assertNoPlayMoney(path)
       return await serveUntilStopped(io, { ...on, config, credentials: given.credentials }, options)
     }
-    await withStandIn(standsIn, place, (over) => serveUntilStopped(io, { ...on, ...over }, options))
+    await withStandIn(standsIn, place, (over) => {
+      const credentials = { ...given.credentials, ...over.credentials }
+      return serveUntilStopped(io, { ...on, ...over, credentials }, options)
+    })
   } catch (error) {
     // What a part says as it fails to start is printed too.
     throw guardedError(guard, error)
@@ -140,9 +158,11 @@ async function serveWithoutFolder(
     ])
   }
   const traffic = openTraffic(options, credentials)
+  const { exchanges, end } = openExchanges(options, guard)
   const headgate = await compose({
     config,
     ...traffic,
+    ...(exchanges === undefined ? {} : { exchanges }),
     secrets: secretsOfBundle(bundle.reveal()),
     checkpoints: 'log',
     acceptRollback: options.acceptRollback === true,
@@ -159,6 +179,7 @@ async function serveWithoutFolder(
     await headgate.close()
   }
   traffic.end()
+  end()
 }
 
 function portOf(text: string): number {
@@ -169,6 +190,16 @@ function portOf(text: string): number {
 
 const withPort = (config: Config, port: string | undefined): Config =>
   port === undefined ? config : { ...config, listen: { ...config.listen, port: portOf(port) } }
+
+/** The configured engine where it is of that kind, else that kind's own defaults. */
+const withEngine = (config: Config, name: EngineName | undefined): Config =>
+  name === undefined || config.engine.kind === name
+    ? config
+    : { ...config, engine: engineSchema.parse({ kind: name }) }
+
+/** A replay asks no model. */
+const needsOfAsked = (config: Config, { replay }: ExchangeOptions): readonly Needs[] =>
+  replay === undefined ? needsOfModels(config) : []
 
 interface ToServe
   extends Pick<
@@ -183,7 +214,7 @@ interface ToServe
 async function serveUntilStopped(
   io: Io,
   toServe: ToServe,
-  options: TrafficOptions & { json?: boolean },
+  options: TrafficOptions & ExchangeOptions & { json?: boolean },
 ): Promise<void> {
   const { path, standIn, ...rest } = toServe
   const { host, port } = toServe.config.listen
@@ -192,11 +223,13 @@ async function serveUntilStopped(
   const data = openDataDir(path)
   try {
     const traffic = openTraffic(options, toServe.credentials ?? {})
+    const { exchanges, end } = openExchanges(options, toServe.guard ?? createSecretGuard())
     const { organisation, gateway } = toServe.config
     writeIdentity(path, { organisation, gateway: gateway.id })
     const headgate = await compose({
       ...rest,
       ...traffic,
+      ...(exchanges === undefined ? {} : { exchanges }),
       secrets: data,
       store: data.store,
       checkpoints: dataFile(path, 'checkpoints'),
@@ -211,6 +244,7 @@ async function serveUntilStopped(
       await headgate.close()
     }
     traffic.end()
+    end()
   } finally {
     data.close()
   }
@@ -260,12 +294,16 @@ export function startCommand(io: Io): Command {
       'headgate start',
       'headgate start --port 9090 --data /tmp/try',
       'headgate start --rail paypal --data /tmp/try-paypal',
+      'headgate start --engine groq',
     ],
   })
     .option('--data <dir>', 'where the world is kept (or HEADGATE_DATA; default .headgate)')
     .option('--port <n>', 'of the gateway and its console', '8080')
     .addOption(
       railOption('what moves its play money: of a real rail, a stand-in').default('simulated'),
+    )
+    .addOption(
+      engineOption('what its agents think with: a provider where its key is set, else a stand-in'),
     )
     .option(...ACCEPT_ROLLBACK)
     .action((options: ServeOptions) => start(io, options))
@@ -277,15 +315,24 @@ async function start(io: Io, options: ServeOptions): Promise<void> {
   // Before any child is started: a taken port or an unusable folder must cost nothing.
   await assertPortFree(port)
   openDataDir(path).close()
-  const { rail = 'simulated' } = options
-  const outside = await startOutside({ dir: join(path, 'world'), port, clock: io.clock, rail })
+  const { rail = 'simulated', engine = 'scripted' } = options
+  const outside = await startOutside({
+    dir: join(path, 'world'),
+    port,
+    clock: io.clock,
+    rail,
+    models: (dir) => startModels(engine, dir, io.environment.credentials),
+  })
   try {
     const config = parseConfig(JSON.stringify(outside.config))
+    const { said } = outside.models
+    if (said !== undefined && !options.json) io.err(`${said}\n`)
     if (rail !== 'simulated' && !options.json) io.err(`a stand-in for ${rail} moves play money\n`)
     const mission = loadMission(defaultMission(rail))
     const demoMandate = () => outside.sign(mission.mandate)
     const acceptRollback = options.acceptRollback === true
-    const credentials = await credentialsIn(outside.rail.env, needsOfRail(config.rail))
+    const needs = [needsOfRail(config.rail), ...needsOfModels(config)]
+    const credentials = await credentialsIn(outside.env, ...needs)
     const toServe = { path, config, credentials, demoMandate, acceptRollback }
     await serveUntilStopped(io, toServe, options)
   } finally {

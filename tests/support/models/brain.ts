@@ -20,7 +20,6 @@ export function promptIn(text: string): Prompt | undefined {
 }
 
 export const think: Brain = async ({ role, input }) => {
-  if (role === 'monitor') return { verdict: 'allow', concerns: [] }
   const { signal } = new AbortController()
   const answer = await createScriptedModel().ask({
     role,
