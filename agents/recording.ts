@@ -1,8 +1,10 @@
 /**
  * Questions to models and their answers, written down and played again at the port: above every provider's library, so
  * that one form serves all engines. An exchange is known by everything that a model is told and by which model it was to
- * be; a replay gives each answer once, to the very question that had it, reaches nobody and needs no key. Where a
- * question is another one it says which part of it is, by the names of our own fields and never by a value.
+ * be; a replay gives answers in their order to the very question that had them, reaches nobody and needs no key. Where a
+ * question is another one it says which part of it is, by the names of our own fields and never by a value. How often the
+ * same is asked is the world's doing, not the model's: a look begins anew when a merchant did not answer. So the last
+ * answer to a question is its answer from then on, and an exchange is left over only if its question was never put.
  */
 import { z } from 'zod'
 import {
@@ -115,16 +117,19 @@ export interface ModelReplay {
 }
 
 export function replaying(exchanges: readonly ModelExchange[]): ModelReplay {
-  const left = new Set(exchanges)
+  const byKey = Map.groupBy(exchanges, ({ key }) => key)
+  const put = new Map<Digest, number>()
   let problem: string | undefined
   const next = (asked: AskedExchange): ModelExchange => {
     const key = keyOf(asked)
-    const found = [...left].find((exchange) => exchange.key === key)
+    const told = put.get(key) ?? 0
+    const answers = byKey.get(key) ?? []
+    const found = answers[told] ?? answers.at(-1)
     if (found !== undefined) {
-      left.delete(found)
+      put.set(key, told + 1)
       return found
     }
-    const why = differenceOf(asked, exchanges, left)
+    const why = differenceOf(asked, exchanges, (key) => put.has(key))
     problem ??= why
     throw new ModelFault('unrecorded', why, { retryable: false })
   }
@@ -137,8 +142,9 @@ export function replaying(exchanges: readonly ModelExchange[]): ModelReplay {
       },
     }),
     end: () => {
-      if (problem !== undefined || left.size === 0) return problem
-      return `${left.size} of ${exchanges.length} recorded exchanges were never asked for`
+      const left = exchanges.filter(({ key }) => !put.has(key)).length
+      if (problem !== undefined || left === 0) return problem
+      return `${left} of ${exchanges.length} recorded exchanges were never asked for`
     },
   }
 }
@@ -176,13 +182,10 @@ const PARTS = ['engine', 'model', 'instructions', 'schema', 'input'] as const
 function differenceOf(
   asked: AskedExchange,
   all: readonly ModelExchange[],
-  left: ReadonlySet<ModelExchange>,
+  isPut: (key: Digest) => boolean,
 ): string {
   const { role } = asked
-  if (all.some((exchange) => exchange.key === keyOf(asked))) {
-    return `the ${role} was asked the same more often than was recorded`
-  }
-  const ofRole = [...all].sort((a, b) => Number(left.has(b)) - Number(left.has(a)))
+  const ofRole = [...all].sort((a, b) => Number(isPut(a.key)) - Number(isPut(b.key)))
   const [nearest] = ofRole
     .filter((exchange) => exchange.asked.role === role)
     .map((exchange) => ({
