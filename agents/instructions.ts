@@ -27,11 +27,13 @@ Answer {"kind": "parts", "parts": [...]} by these rules:
 - A purchase takes 2 of "fanOut" and 2 of "nodesLeft"; a branch takes 1 of "fanOut", and of "nodesLeft" 1 and its own "nodes".
 - "label" is a short name of the part for people.
 
-A second round: if "outcomes" is given, the first plan has been carried out and these parts failed. Plan only what can succeed now, and
-only those parts; "parts" may be empty, which is the usual answer. By "reason":
+A second round: if "outcomes" is given, the first plan has been carried out and these parts came to nothing. Plan only those of them that
+can succeed now, each once and under its own "label", with its quantity and limits; "parts" may be empty, which is a good answer. By "reason":
 - "over_budget": again with its need unchanged, if "cheapest" is within the need's own limits and, with the others, within "available".
-- "nothing_found": once with other words in need.text for the very same thing, all else unchanged. Never another or a lesser thing.
-- "refused", "failed": no more. A refusal is not to be worked around, by smaller parts or otherwise.
+- "nothing_found": with other words in need.text for the very same thing, all else unchanged. Never another or a lesser thing.
+- "refused" with code "payee" or "declined": with other words or wishes, if they can lead to another shop. Any other refusal is final, and
+  is not to be worked around, by smaller parts or otherwise.
+- "failed" with code "bad_plan" or "unreadable": as a branch whose task is written more plainly; with "model_failed": in plainer words.
 What was spent already is "used"; a limit of the whole task counts it.
 If "objection" is given, your last answer was not accepted for that reason: answer again without that mistake.
 

@@ -87,20 +87,10 @@ async function nextActions(work: Work, steps: number): Promise<readonly Action[]
   }
   const instructions = INSTRUCTIONS.looker
   const question = { role: 'looker', instructions, input, schema: actionsSchema, signal } as const
-  const answer = await ask(model, question).catch((error: unknown) => {
-    throw withUsage(error, work.usage)
-  })
+  const answer = await ask(model, question)
   work.usage = addUsage(work.usage, answer.usage)
   work.answeredBy = answer.model
   return answer.value.actions
-}
-
-/** What the steps before it cost is lost to nobody who counts. */
-const withUsage = (error: unknown, before: Usage): unknown => {
-  if (!(error instanceof ModelFault)) return error
-  const { failure, message, retryable, cause, model } = error
-  const usage = addUsage(before, error.usage)
-  return new ModelFault(failure, message, { retryable, cause, usage, model })
 }
 
 /** The calls that were really made. */

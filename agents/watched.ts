@@ -1,6 +1,7 @@
 /** A model whose calls are counted one by one, and of which is known with which instructions it was asked last. */
 import { type Meter, type Model, ModelFault, NO_USAGE } from '../runtime/core/agents.ts'
-import { type Digest, sha256 } from '../runtime/core/ids.ts'
+import type { Digest } from '../runtime/core/ids.ts'
+import { PROMPT_VERSION } from './instructions.ts'
 
 export interface Watched extends Model {
   /** Empty before it was asked. */
@@ -9,13 +10,13 @@ export interface Watched extends Model {
 
 /** The same model for one question to one role. A call that `meter` does not admit is not made. */
 export function watched(model: Model, meter?: Meter): Watched {
-  let instructions: string | undefined
+  let prompt: Digest | undefined
   return {
     engine: model.engine,
-    prompt: () => (instructions === undefined ? {} : { prompt: sha256(instructions) }),
+    prompt: () => (prompt === undefined ? {} : { prompt }),
     ask: async (request) => {
       meter?.before()
-      instructions = request.instructions
+      prompt = request.role === 'monitor' ? undefined : PROMPT_VERSION[request.role]
       try {
         const answer = await model.ask(request)
         const { inputTokens, outputTokens, costMicros } = answer.usage

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest'
+import { createAgents } from '../../agents/agents.ts'
 import { LOOK } from '../../agents/bounds.ts'
 import { INSTRUCTIONS, PROMPT_VERSION } from '../../agents/instructions.ts'
 import { promptOf, systemOf } from '../../agents/prompt.ts'
+import { createScriptedModel } from '../../agents/scripted/model.ts'
 import { actionsSchema, choiceSchema } from '../../agents/shapes.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
+import { minor } from '../../runtime/core/money.ts'
 import { planSchema } from '../../runtime/core/plan.ts'
+import { itemOf, needOf, shopping } from './shop.ts'
 
 const { signal } = new AbortController()
 
@@ -16,6 +20,18 @@ describe('the instructions', () => {
       expect(PROMPT_VERSION[role]).toMatch(/^[A-Za-z0-9_-]{43}$|^[0-9a-f]{64}$/)
       expect(PROMPT_VERSION[role]).not.toBe(sha256(systemOf(INSTRUCTIONS[role])))
     }
+  })
+
+  it('are known to whoever asks by that version, and none where nobody was asked', async () => {
+    const agents = createAgents(createScriptedModel())
+    const ceiling = minor(900)
+    const request = { need: needOf('kettle'), currency: 'INR', ceiling } as const
+    const items = [itemOf('Kettle', 90)]
+    const { session } = shopping(items)
+    const { prompt } = await agents.look({ ...request, merchants: ['shop'] }, session, signal)
+    expect(prompt).toBe(PROMPT_VERSION.looker)
+    const unasked = await agents.choose({ ...request, candidates: [] }, signal)
+    expect('prompt' in unasked).toBe(false)
   })
 
   it('name every action, kind and field that an answer may have', () => {

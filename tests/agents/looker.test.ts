@@ -4,7 +4,12 @@ import { LOOK } from '../../agents/bounds.ts'
 import { createScriptedModel } from '../../agents/scripted/model.ts'
 import { lookInputSchema } from '../../agents/shapes.ts'
 import { ClientError } from '../../runtime/client/errors.ts'
-import { type LookerSession, ModelFault, type ModelRequest } from '../../runtime/core/agents.ts'
+import {
+  type LookerSession,
+  ModelFault,
+  type ModelRequest,
+  type Usage,
+} from '../../runtime/core/agents.ts'
 import { Fault } from '../../runtime/core/errors.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import type { Item } from '../../runtime/core/merchants.ts'
@@ -351,20 +356,34 @@ describe('the bounds of a look', () => {
     expect((await scripted.look(request, shopping([]).session, signal)).look.found).toEqual([])
   })
 
-  it('counts what the steps before a failure cost', async () => {
+  it('passes a failure on as it came, with each call before it told to whoever counts', async () => {
     const shop = shopping(KETTLES)
+    const told: Usage[] = []
+    const meter = { before: () => {}, after: (usage: Usage) => told.push(usage) }
+    const usage = { calls: 2, inputTokens: 7, outputTokens: 0, costMicros: 1 }
+    const fault = new ModelFault('rate_limited', 'later', { usage, model: 'said-1' })
     const { model } = saying((_request, nth) => {
       if (nth < 2) return step(search(`kettle ${nth}`))
-      const usage = { calls: 2, inputTokens: 7, outputTokens: 0, costMicros: 1 }
-      throw new ModelFault('rate_limited', 'later', { usage, model: 'said-1' })
+      throw fault
     })
-    const looking = createAgents(model).look(lookOf(KETTLES), shop.session, signal)
-    expect(await failure(looking)).toMatchObject({
-      failure: 'rate_limited',
-      retryable: true,
-      message: 'later',
-      usage: { calls: 4, inputTokens: 207, outputTokens: 20, costMicros: 7 },
-    })
+    const session = { ...shop.session, meter }
+    const looking = createAgents(model).look(lookOf(KETTLES), session, signal)
+    expect(await failure(looking)).toBe(fault)
+    const step2 = { calls: 1, inputTokens: 100, outputTokens: 10, costMicros: 3 }
+    expect(told).toEqual([step2, step2, usage])
+  })
+
+  it('ends where no budget has room for another step', async () => {
+    const shop = shopping(KETTLES)
+    const { model, questions } = saying((_request, nth) => step(search(`kettle ${nth}`)))
+    const spent = new ModelFault('quota', 'no more', { retryable: false })
+    const before = () => {
+      if (questions.length === 2) throw spent
+    }
+    const session = { ...shop.session, meter: { before, after: () => {} } }
+    const looking = createAgents(model).look(lookOf(KETTLES), session, signal)
+    expect(await failure(looking)).toBe(spent)
+    expect(questions).toHaveLength(2)
   })
 })
 
