@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { openModel } from '../../agents/open.ts'
-import { choiceSchema, picksSchema, searchesSchema } from '../../agents/shapes.ts'
+import { actionsSchema, choiceSchema } from '../../agents/shapes.ts'
 import { ModelFault } from '../../runtime/core/agents.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { planSchema } from '../../runtime/core/plan.ts'
@@ -16,8 +16,7 @@ import { KEY, type Provider, startProvider, turnedTime } from './provider.ts'
 const FOLDER = join(import.meta.dirname, 'exchanges')
 const SCHEMAS = {
   plan: planSchema,
-  searches: searchesSchema,
-  picks: picksSchema,
+  actions: actionsSchema,
   choice: choiceSchema,
 }
 
@@ -28,7 +27,7 @@ const exchangeSchema = z.strictObject({
     role: z.enum(['planner', 'looker', 'chooser', 'monitor']),
     instructions: z.string(),
     input: z.unknown(),
-    schema: z.enum(['plan', 'searches', 'picks', 'choice']),
+    schema: z.enum(['plan', 'actions', 'choice']),
   }),
   request: z.strictObject({ path: z.string(), body: z.unknown() }),
   response: z.strictObject({

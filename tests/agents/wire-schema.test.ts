@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { choiceSchema, picksSchema, searchesSchema } from '../../agents/shapes.ts'
+import { actionsSchema, choiceSchema } from '../../agents/shapes.ts'
 import { type WireSchema, wireOf } from '../../agents/wire-schema.ts'
 import type { Json } from '../../runtime/core/json.ts'
 import { planSchema } from '../../runtime/core/plan.ts'
@@ -38,6 +38,23 @@ const part = fc.oneof(
   ),
   fc.record({ kind: fc.constant('purchase'), label: words, need, ceiling: amount }),
 )
+const action = fc.oneof(
+  compact(
+    fc.record({
+      kind: fc.constant('search'),
+      text: words,
+      merchants: absent(fc.array(fc.stringMatching(/^[a-z0-9]{1,9}$/), { maxLength: 3 })),
+    }),
+  ),
+  fc.record({ kind: fc.constant('read'), item: fc.nat() }),
+  fc.record({
+    kind: fc.constant('picks'),
+    picks: fc.array(
+      fc.record({ item: fc.nat(), reason: words, score: fc.integer({ min: 0, max: 1000 }) }),
+      { maxLength: 8 },
+    ),
+  }),
+)
 const MADE: readonly [string, z.ZodType, fc.Arbitrary<unknown>][] = [
   [
     'a plan',
@@ -48,28 +65,9 @@ const MADE: readonly [string, z.ZodType, fc.Arbitrary<unknown>][] = [
     ),
   ],
   [
-    'searches',
-    searchesSchema,
-    fc.record({
-      searches: fc.array(
-        compact(
-          fc.record({
-            text: words,
-            merchants: absent(fc.array(fc.stringMatching(/^[a-z0-9]{1,9}$/), { maxLength: 3 })),
-          }),
-        ),
-        { maxLength: 4 },
-      ),
-    }),
-  ],
-  [
-    'picks',
-    picksSchema,
-    fc.record({
-      picks: fc.array(fc.record({ item: fc.nat(), score: fc.integer({ min: 0, max: 1000 }) }), {
-        maxLength: 8,
-      }),
-    }),
+    'actions',
+    actionsSchema,
+    fc.record({ actions: fc.array(action, { minLength: 1, maxLength: 4 }) }),
   ],
   ['a choice', choiceSchema, fc.record({ index: fc.oneof(fc.nat(), fc.constant('none')) })],
   [
@@ -172,10 +170,13 @@ describe('an answer to a wire schema', () => {
   })
 
   it('is held to the bounds of our schema, which the provider is told in words only', () => {
-    const { schema, unwrap } = wireOf(picksSchema)
+    const { schema, unwrap } = wireOf(actionsSchema)
     expect(JSON.stringify(schema)).toContain('0 to 1000')
-    expect(picksSchema.safeParse(unwrap({ picks: [{ item: 0, score: 1001 }] })).success).toBe(false)
-    expect(picksSchema.safeParse(unwrap({ picks: [{ item: 0, score: 1000 }] })).success).toBe(true)
+    const isRead = (score: number) => {
+      const picks = [{ item: 0, reason: '', score }]
+      return actionsSchema.safeParse(unwrap({ actions: [{ kind: 'picks', picks }] })).success
+    }
+    expect([isRead(1001), isRead(1000)]).toEqual([false, true])
   })
 
   it('keeps a null that our schema means', () => {
