@@ -194,9 +194,10 @@ async function tryOnce<T>(
     carry: options.carry ?? carry,
     maxBytes: LIMITS.modelAnswerBytes,
   }
-  const { fetch, carried } = oneRequest(door, signal)
+  const { fetch, carried, times } = oneRequest(door, signal)
   // What the library makes of an answer, or of none, is not asked: the answer itself is read below.
   await adapter.put({ model, key, origin }, question, fetch).catch(() => undefined)
+  if (times() > 1) throw new Error('a library of a provider asked again by itself')
   const got = carried()
   if (got === undefined) return { failed: { failure: 'bad_request', model } }
   if (got.kind === 'none') return { failed: { failure: got.failure, model } }

@@ -99,13 +99,14 @@ export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promi
  * else. What came of it is read here, not from the library.
  */
 export function oneRequest(door: Door, signal: AbortSignal) {
-  let used = false
+  let times = 0
   let carried: Carried | undefined
   const fetch: Fetch = async (input, init) => {
+    times += 1
     const url = URL.parse(String(input))
-    if (used || url?.origin !== door.origin) throw new TypeError('this request is not to be sent')
+    const isOurs = times === 1 && url?.origin === door.origin
+    if (!isOurs) throw new TypeError('this request is not to be sent')
     if (typeof init?.body !== 'string') throw new TypeError('expected a body of text')
-    used = true
     carried = await door.carry({
       url,
       headers: {
@@ -126,5 +127,5 @@ export function oneRequest(door: Door, signal: AbortSignal) {
       headers: { 'content-type': type },
     })
   }
-  return { fetch, carried: () => carried }
+  return { fetch, carried: () => carried, times: () => times }
 }

@@ -48,24 +48,24 @@ const errorSchema = z.looseObject({
 })
 
 /** Why it ended, where that is not `STOP`; whatever is not here is not an answer that we know. */
-const ENDS: { readonly [reason: string]: ModelFailure } = {
-  MAX_TOKENS: 'cut',
-  CONTINUATION: 'cut',
-  FINISH_REASON_UNSPECIFIED: 'cut',
-  SAFETY: 'blocked',
-  RECITATION: 'blocked',
-  LANGUAGE: 'blocked',
-  BLOCKLIST: 'blocked',
-  PROHIBITED_CONTENT: 'blocked',
-  SPII: 'blocked',
-  IMAGE_SAFETY: 'blocked',
-  IMAGE_PROHIBITED_CONTENT: 'blocked',
-  IMAGE_RECITATION: 'blocked',
-  MODEL_ARMOR: 'blocked',
-  MALFORMED_FUNCTION_CALL: 'tool_call',
-  UNEXPECTED_TOOL_CALL: 'tool_call',
-  TOO_MANY_TOOL_CALLS: 'tool_call',
-}
+const ENDS: ReadonlyMap<string, ModelFailure> = new Map([
+  ['MAX_TOKENS', 'cut'],
+  ['CONTINUATION', 'cut'],
+  ['FINISH_REASON_UNSPECIFIED', 'cut'],
+  ['SAFETY', 'blocked'],
+  ['RECITATION', 'blocked'],
+  ['LANGUAGE', 'blocked'],
+  ['BLOCKLIST', 'blocked'],
+  ['PROHIBITED_CONTENT', 'blocked'],
+  ['SPII', 'blocked'],
+  ['IMAGE_SAFETY', 'blocked'],
+  ['IMAGE_PROHIBITED_CONTENT', 'blocked'],
+  ['IMAGE_RECITATION', 'blocked'],
+  ['MODEL_ARMOR', 'blocked'],
+  ['MALFORMED_FUNCTION_CALL', 'tool_call'],
+  ['UNEXPECTED_TOOL_CALL', 'tool_call'],
+  ['TOO_MANY_TOOL_CALLS', 'tool_call'],
+])
 
 /** Parts by which a model does something, or says that something was done. */
 const CALLS = new Set([
@@ -139,13 +139,7 @@ function said({ candidates = [], promptFeedback }: Answer): Reading['said'] {
     return { failure: 'tool_call' }
   }
   const { finishReason = 'FINISH_REASON_UNSPECIFIED' } = candidate
-  if (finishReason !== 'STOP') {
-    return {
-      failure: Object.hasOwn(ENDS, finishReason)
-        ? (ENDS[finishReason] ?? 'malformed')
-        : 'malformed',
-    }
-  }
+  if (finishReason !== 'STOP') return { failure: ENDS.get(finishReason) ?? 'malformed' }
   const texts = parts.filter((part) => part.thought !== true).map((part) => part.text)
   const isText = texts.length > 0 && texts.every((text) => typeof text === 'string')
   return isText ? { text: texts.join('') } : { failure: 'malformed' }

@@ -49,20 +49,20 @@ const errorSchema = z.looseObject({
 })
 
 /** Why it ended, where that is not `stop`; whatever is not here is not an answer that we know. */
-const ENDS: { readonly [reason: string]: ModelFailure } = {
-  length: 'cut',
-  tool_calls: 'tool_call',
-  function_call: 'tool_call',
-  content_filter: 'blocked',
-}
+const ENDS: ReadonlyMap<string, ModelFailure> = new Map([
+  ['length', 'cut'],
+  ['tool_calls', 'tool_call'],
+  ['function_call', 'tool_call'],
+  ['content_filter', 'blocked'],
+])
 
 /** Errors about what a model wrote, and about how much it was asked. */
-const CODES: { readonly [code: string]: ModelFailure } = {
-  tool_use_failed: 'tool_call',
-  json_validate_failed: 'malformed',
-  context_length_exceeded: 'too_long',
-  request_too_large: 'too_long',
-}
+const CODES: ReadonlyMap<string, ModelFailure> = new Map([
+  ['tool_use_failed', 'tool_call'],
+  ['json_validate_failed', 'malformed'],
+  ['context_length_exceeded', 'too_long'],
+  ['request_too_large', 'too_long'],
+])
 
 /** Loaded with the first question. */
 const library = () => import('groq-sdk')
@@ -131,8 +131,7 @@ function said({ choices }: Answer): Reading['said'] {
     return { failure: 'tool_call' }
   }
   const end = choice.finish_reason ?? 'length'
-  if (end !== 'stop')
-    return { failure: Object.hasOwn(ENDS, end) ? (ENDS[end] ?? 'malformed') : 'malformed' }
+  if (end !== 'stop') return { failure: ENDS.get(end) ?? 'malformed' }
   if (typeof refusal === 'string') return { failure: 'refused' }
   return typeof content === 'string' ? { text: content } : { failure: 'malformed' }
 }
@@ -148,8 +147,7 @@ function refused(status: number, body: unknown): Refusal {
   if (status === 402) return { failure: 'quota' }
   const { code, message } = read.data.error
   if (/reduce the length/i.test(message)) return { failure: 'too_long' }
-  const known = typeof code === 'string' && Object.hasOwn(CODES, code) ? CODES[code] : undefined
-  return { failure: known ?? 'bad_request' }
+  return { failure: CODES.get(code ?? '') ?? 'bad_request' }
 }
 
 /** Its limits of a minute and of a day have the same code; its text names the one that was met. */

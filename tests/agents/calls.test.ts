@@ -1,8 +1,12 @@
 /** What holds of every provider: one deadline, one rule for another try, one judge of answers. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { promptOf } from '../../agents/prompt.ts'
+import { wireOf } from '../../agents/wire-schema.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
+import type { Timers } from '../../runtime/core/time.ts'
 import {
+  choiceSchema,
   failureOf,
   gemini,
   groq,
@@ -155,9 +159,10 @@ describe.each([gemini, groq])('a model of $name', (engine) => {
     },
   )
 
-  it('is given up when our deadline comes, in the middle of an answer or of a pause', async () => {
+  it.each([1, 3])('is given up when our deadline comes in the middle of try %d', async (tries) => {
     const begun = Promise.withResolvers<void>()
-    provider.say({
+    const busy = Array.from({ length: tries - 1 }, () => ({ status: 503, body: '' }))
+    provider.say(...busy, {
       act: (response) => {
         response.writeHead(200, { 'content-type': 'application/json' })
         response.write('{"candidates"')
@@ -168,7 +173,7 @@ describe.each([gemini, groq])('a model of $name', (engine) => {
     await begun.promise
     time.expire()
     expect(await asked).toMatchObject({ failure: 'late', retryable: true, usage: { calls: 1 } })
-    expect(provider.asked).toHaveLength(1)
+    expect(provider.asked).toHaveLength(tries)
   })
 
   it('is given up when whoever asked gives up, and not asked at all after that', async () => {
@@ -182,6 +187,30 @@ describe.each([gemini, groq])('a model of $name', (engine) => {
     expect(await asked).toMatchObject({ failure: 'late' })
     await expect(model().ask(request)).rejects.toThrow('aborted')
     expect(provider.asked).toHaveLength(1)
+  })
+
+  it('is not waited for when whoever asked gives up in the middle of a pause', async () => {
+    const pausing = Promise.withResolvers<void>()
+    const ends: number[] = []
+    const timers: Timers = {
+      after(ms) {
+        if (ms === LIMITS.modelBackOffMs) pausing.resolve()
+        return () => ends.push(ms)
+      },
+    }
+    provider.say({ status: 503, body: '' })
+    const controller = new AbortController()
+    const patient = engine.create({
+      ...{ model: engine.model, key: KEY, url: provider.url, price: PRICE },
+      ...{ clock: time.clock, timers },
+    })
+    const asked = failureOf(patient, requestOf({ signal: controller.signal }))
+    await pausing.promise
+    controller.abort()
+    expect(await asked).toMatchObject({ failure: 'late', model: engine.model })
+    expect(provider.asked).toHaveLength(1)
+    // No timer is left behind.
+    expect(ends).toEqual([LIMITS.modelBackOffMs, LIMITS.modelMs])
   })
 
   it('was not reached when nothing listens, when a page answers, or nothing', async () => {
@@ -237,18 +266,10 @@ describe.each([gemini, groq])('a model of $name', (engine) => {
   it('is asked the longest question whole, and one character more not at all', async () => {
     provider.say({ body: engine.answer(text) })
     const of = (length: number) => requestOf({ input: 'x'.repeat(length) })
-    let longest: number = LIMITS.modelPromptChars
-    const fits = async (length: number) =>
-      await model()
-        .ask(of(length))
-        .then(
-          () => true,
-          () => false,
-        )
-    // The frame around the words is the same whatever they are.
-    const frame = await frameOf(model(), of)
-    longest -= frame
-    expect(await fits(longest)).toBe(true)
+    const { system, user } = promptOf(of(0))
+    const frame = system.length + user.length + JSON.stringify(wireOf(choiceSchema).schema).length
+    const longest = LIMITS.modelPromptChars - frame
+    expect((await model().ask(of(longest))).value).toEqual({ index: 2 })
     expect(JSON.stringify(provider.asked.at(-1)?.body)).toContain('x'.repeat(longest))
     provider.asked.length = 0
     const fault = await failureOf(model(), of(longest + 1))
@@ -286,22 +307,3 @@ describe.each([gemini, groq])('a model of $name', (engine) => {
     expect(answer.value).toEqual({ why: 'so' })
   })
 })
-
-/** Characters of a question around its words, found where it becomes too long. */
-async function frameOf(
-  model: { ask: (request: ReturnType<typeof requestOf>) => Promise<unknown> },
-  of: (length: number) => ReturnType<typeof requestOf>,
-): Promise<number> {
-  let fits = 0
-  let not: number = LIMITS.modelPromptChars
-  while (not - fits > 1) {
-    const middle = (fits + not) >> 1
-    const isTaken = await model.ask(of(middle)).then(
-      () => true,
-      () => false,
-    )
-    if (isTaken) fits = middle
-    else not = middle
-  }
-  return LIMITS.modelPromptChars - fits
-}
