@@ -35,21 +35,6 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
     case 'opened':
       if (event.data.kind !== 'planner' || event.data.parent === undefined) return undefined
       return ['good', '├', ['branch', here, `may spend ${money(event.data.ceiling)}`]]
-    case 'read':
-      if (event.data.act !== 'search') return undefined
-      return ['idle', '·', ['read', `${event.data.items} listings for ${here}`]]
-    case 'planned':
-      if (event.data.fallback === undefined) return undefined
-      return ['held', '◆', ['planned', here, `by the scripted planner: ${event.data.fallback}`]]
-    case 'unanswered':
-      return [
-        'idle',
-        '·',
-        ['no answer', `of the ${event.data.role} of ${here}: ${event.data.failure}`],
-      ]
-    case 'chose':
-      if (event.data.amount === undefined) return ['idle', '·', ['chose', `nothing for ${here}`]]
-      return ['idle', '·', ['chose', `an offer of ${money(Number(event.data.amount))} for ${here}`]]
     case 'settled':
       return ['good', '✓', ['paid', money(event.data.amount), `for ${here}`]]
     case 'held':
@@ -90,8 +75,6 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
       return ['good', '↑', ['regained', money(event.data.amount), `of ${here}`]]
     case 'overdue':
       return ['refused', '!', ['overdue', `the rail has no word on the payment for ${here}`]]
-    case 'unmet':
-      return ['held', '◆', ['unmet', here]]
     case 'returned':
       return ['idle', '↑', ['home', `${money(event.data.amount)} from ${here}`]]
     case 'frozen':
@@ -103,6 +86,35 @@ function tell(event: LedgerEvent, { run, nodes }: RunDetail): Told | undefined {
       return ['idle', '■', ['erased', `what is personal in this run, by ${event.data.by}`]]
     case 'sealed':
       return ['good', '■', ['sealed', `${endedText(event.data.state)}; its last hash is signed`]]
+    default:
+      return tellAgents(event, here, money)
+  }
+}
+
+/** What agents did and said. */
+function tellAgents(
+  event: LedgerEvent,
+  here: string,
+  money: (amount: number) => string,
+): Told | undefined {
+  switch (event.type) {
+    case 'read':
+      if (event.data.act !== 'search') return undefined
+      return ['idle', '·', ['read', `${event.data.items} listings for ${here}`]]
+    case 'planned':
+      if (event.data.fallback === undefined) return undefined
+      return ['held', '◆', ['planned', here, `by the scripted planner: ${event.data.fallback}`]]
+    case 'unanswered':
+      return [
+        'idle',
+        '·',
+        ['no answer', `of the ${event.data.role} of ${here}: ${event.data.failure}`],
+      ]
+    case 'chose':
+      if (event.data.amount === undefined) return ['idle', '·', ['chose', `nothing for ${here}`]]
+      return ['idle', '·', ['chose', `an offer of ${money(Number(event.data.amount))} for ${here}`]]
+    case 'unmet':
+      return ['held', '◆', ['unmet', here]]
     default:
       return undefined
   }

@@ -64,10 +64,10 @@ export class RunMeter {
     this.#measure(usage)
   }
 
-  /** The number of a node's next question; it comes after `after` where there were some before this process. */
-  number(node: NodeId, after = (this.#numbers.get(node) ?? 0) + 1): number {
-    this.#numbers.set(node, after)
-    return after
+  /** The number of a node's next question, or the highest that there was before this process. */
+  number(node: NodeId, is = (this.#numbers.get(node) ?? 0) + 1): number {
+    this.#numbers.set(node, is)
+    return is
   }
 
   #of(node: NodeId): readonly [Tally, Tally] {
