@@ -3,7 +3,7 @@
  * what becomes of the same payment without a monitor, whatever the operator's rules say of it. None may be looser.
  */
 import { createMonitor } from '../../agents/monitor.ts'
-import type { monitorInputOf } from '../../agents/monitor-shapes.ts'
+import type { MonitorInput } from '../../agents/monitor-shapes.ts'
 import { judgePayment } from '../../agents/scripted/judge.ts'
 import type { Model } from '../../runtime/core/agents.ts'
 import { CONCERNS } from '../../runtime/core/judges.ts'
