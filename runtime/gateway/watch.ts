@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import {
+  type CanaryTerms,
   CONCERNS,
   MONITOR_FAILURES,
   type Monitor,
@@ -24,27 +25,43 @@ import { type MonitorTally, type MonitorTotals, monitorTally } from './monitor-t
 import type { Purchase } from './purchase.ts'
 import { within } from './timers.ts'
 
-/** A monitor with what is known of it: how often it may be asked and whether it is believed. */
-export interface Watch {
-  readonly monitor: Monitor
-  readonly quota?: Quota | undefined
+/** A monitor that is asked in the right way: in time, in closed words, believed or not, and counted. */
+export interface Asker {
   readonly tally: MonitorTally
-  /** Never throws and answers in closed words. */
+  /** Never throws. */
   ask(facts: MonitorFacts): Promise<MonitorAnswer>
   totals(): MonitorTotals
 }
 
+/** With how often it may be asked. */
+export interface Watch extends Asker {
+  readonly monitor: Monitor
+  readonly quota?: Quota | undefined
+}
+
 /** Undefined where there is no monitor: check 9 does not apply. */
-export function createWatch(deps: GatewayDeps, timings: Timings): Watch | undefined {
+export function createWatch(deps: GatewayDeps, { monitorMs }: Timings): Watch | undefined {
   const { monitor, watching = {}, ledger, clock, timers } = deps
   if (monitor === undefined) return undefined
-  const tally = monitorTally()
-  const canaries = watching.canaries && createCanaries(watching.canaries)
   const quota = watching.quota && createQuota(watching.quota, { ledger, clock })
-  const put = putter(monitor, { ms: timings.monitorMs, timers, tally })
+  const asker = createAsker(monitor, { ms: monitorMs, timers, canaries: watching.canaries })
+  return { ...asker, monitor, quota }
+}
+
+export interface AskerOptions {
+  readonly ms: number
+  readonly timers?: Timers | undefined
+  readonly canaries?: CanaryTerms | undefined
+}
+
+export function createAsker(
+  monitor: Monitor,
+  { ms, timers, canaries: terms }: AskerOptions,
+): Asker {
+  const tally = monitorTally()
+  const canaries = terms && createCanaries(terms)
+  const put = putter(monitor, { ms, timers, tally })
   return {
-    monitor,
-    quota,
     tally,
     ask: (facts) => (canaries === undefined ? put(facts) : canaries.around(facts, put)),
     totals: () => ({
