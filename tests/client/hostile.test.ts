@@ -141,6 +141,19 @@ describe('an answer that does not end', () => {
     expect(asked).toBeLessThan(3)
   })
 
+  it('is let go of where it is too large, by whatever brings it', async () => {
+    let isOpen = true
+    async function* pieces() {
+      try {
+        for (;;) yield new Uint8Array(8)
+      } finally {
+        isOpen = false
+      }
+    }
+    expect(await readBytes(pieces(), 20, new AbortController().signal)).toBe('too_large')
+    expect(isOpen).toBe(false)
+  })
+
   it('is none where nothing comes: an empty one is unreadable', async () => {
     const fetch: Fetch = async () => ({ status: 200, headers: new Headers(JSON_TYPE), body: null })
     const error = await thrown(createClient({ ...own, fetch }).ownNode())

@@ -139,6 +139,8 @@ describe('a failure', () => {
     await expect(watched([...Array(7).fill(down), leaf], 9)).resolves.toMatchObject({
       told: [leaf],
     })
+    const twice = [...Array(7).fill(down), leaf, ...Array(7).fill(down), held('approved')]
+    await expect(watched(twice)).resolves.toMatchObject({ told: [leaf, held('approved')] })
     const over = failing('expired', 'stop')
     await expect(watched([leaf, over])).rejects.toBe(over)
     const bug = new TypeError('a bug')

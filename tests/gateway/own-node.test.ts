@@ -271,6 +271,8 @@ describe('a stop', () => {
     expect(await problemTo(idle)).toBe('403 revoked')
     expect(await problemTo(planner)).toBe('403 revoked')
     expect(await own(paid)).toMatchObject({ state: 'revoked', payments: [{ state: 'settled' }] })
+    world.clock.advance(7_200)
+    expect(await own(paid)).toMatchObject({ state: 'revoked' })
   })
 
   it('by time alone too', async () => {
