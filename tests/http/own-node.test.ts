@@ -1,4 +1,5 @@
 /** An agent's own node and payment over real HTTP, and the waiting of a node's holder for whoever has to say more. */
+import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { HeldNode, openNode } from '../../runtime/client/node.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
@@ -147,7 +148,10 @@ describe('a node from two files', () => {
     const key = JSON.stringify({ kty: 'OKP', crv: 'Ed25519', d, x })
     const texts = { gateway: gateway.url, token: `${held.token}\n`, key: `${key}\n` }
     expect((await openNode(texts).client.ownNode()).node).toBe(held.node)
-    for (const bad of ['', '{}', key.replace('{', '{"kty":"EC",'), JSON.stringify({ d, x })]) {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const otherCurve = JSON.stringify(privateKey.export({ format: 'jwk' }))
+    const twice = key.replace('{', '{"kty":"OKP",')
+    for (const bad of ['', '{}', twice, JSON.stringify({ d, x }), otherCurve]) {
       const opening = () => openNode({ ...texts, key: bad })
       expect(opening).toThrow(expect.objectContaining({ code: 'key', claim: 'key' }))
       expect(opening).not.toThrow(d)
