@@ -14,6 +14,8 @@ import { duration, figures, money, plain } from './text.js'
 const WHY = /** @type {Record<string, string>} */ ({
   approval_required: 'A rule asks for a person.',
   monitor_unavailable: 'The monitor gave no usable answer.',
+  payee_from_untrusted: 'This run never fetched the quote, and somebody chose its payee.',
+  amount_from_untrusted: 'This run never fetched the quote, and it asks for more than was written.',
 })
 
 const DECIDED = /** @type {Record<string, string>} */ ({
@@ -56,6 +58,10 @@ function lines(hold) {
   )
 }
 
+/** @param {readonly string[]} said by the gateway, of ids and amounts alone */
+const trail = (said) =>
+  h('ul', { class: 'trail' }, ...said.map((line) => h('li', {}, words(line, 300))))
+
 /** @param {HoldView} hold */
 function front(hold) {
   const { currency } = hold
@@ -89,6 +95,9 @@ function front(hold) {
           ),
         ),
       ],
+      .../** @type {[string, HTMLElement][]} */ (
+        hold.trail === undefined ? [] : [['Where it came from', trail(hold.trail)]]
+      ),
       ['Payee', identifier(hold.payee)],
       ['Merchant', identifier(hold.merchant)],
       ['Payment', identifier(hold.payment)],

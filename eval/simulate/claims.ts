@@ -114,6 +114,7 @@ export class Claims {
         this.refused.add(`${done.input.payment} ${done.input.denial.code}`)
         return
       case 'note':
+      case 'decided':
         this.#prove(done.input.proof)
         return
       case 'decideHold':

@@ -679,7 +679,7 @@ const REPLAY: Readonly<Record<string, (stream: Stream, event: Event) => void>> =
 
 /** Events without money: the only ones that may follow `ended`. */
 const QUIET = words(
-  'refused held approved hold_refused read planned looked chose unanswered unmet delivered judged operator erased',
+  'refused held decided approved hold_refused read planned looked chose unanswered unmet delivered judged operator erased',
 )
 
 /** What may follow `ended` with money in it: what comes back late, and its way up to the nearest open ancestor. */

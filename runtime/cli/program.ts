@@ -9,6 +9,7 @@ import { Fault } from '../core/errors.ts'
 import { SealError, type SealProblem } from '../secrets/sealed.ts'
 import { auditCommand } from './commands/audit.ts'
 import { backupCommand } from './commands/backup.ts'
+import { decisionCommand } from './commands/decide.ts'
 import { demoCommand } from './commands/demo.ts'
 import { decideCommand, holdsCommand } from './commands/holds.ts'
 import { keysCommand, mandateCommand } from './commands/keys.ts'
@@ -59,6 +60,7 @@ export function createProgram(io: Io): Command {
     holdsCommand(io),
     decideCommand(io, 'approve'),
     decideCommand(io, 'refuse'),
+    decisionCommand(io),
     paymentsCommand(io),
     railCommand(io),
     reconcileCommand(io),

@@ -11,6 +11,7 @@ import { LIMITS } from '../core/limits.ts'
 import { type Clock, nowSeconds } from '../core/time.ts'
 import {
   closedNodeSchema,
+  decisionAnswerSchema,
   type OwnNode,
   ownNodeSchema,
   type PaymentStatus,
@@ -78,6 +79,8 @@ export interface Client {
   quote(body: QuoteBody): Promise<z.infer<typeof quoteAnswerSchema>>
   /** For a leaf: the answer, be it allow, hold, deny or in flight. The same quote again is the same payment. */
   pay(quote: string): Promise<z.infer<typeof paymentAnswerSchema>>
+  /** For a leaf: what `pay` would be answered, and nothing done. */
+  decide(quote: string): Promise<z.infer<typeof decisionAnswerSchema>>
   /**
    * For an outside planner, as the parent: records the child whose token this is. `nodes` is how many a child planner
    * may make below itself; none if absent.
@@ -135,6 +138,14 @@ export function createClient(options: ClientOptions): Client {
         body: { quote },
         statuses: PAYMENT_STATUSES,
         answer: paymentAnswerSchema,
+      }),
+    decide: (quote) =>
+      caller.call({
+        method: 'POST',
+        path: '/decisions',
+        body: { quote },
+        statuses: PAYMENT_STATUSES,
+        answer: decisionAnswerSchema,
       }),
     registerNode: (run, token, count) => {
       const body = count === undefined ? { token } : { token, nodes: count }

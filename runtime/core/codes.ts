@@ -180,6 +180,16 @@ export const CODES = {
     advice: 'stop',
     message: 'the rail cannot express this amount or currency',
   },
+  payee_from_untrusted: {
+    check: 'policy',
+    advice: 'wait_for_person',
+    message: 'the payee does not come from where this run looked, so a person must approve it',
+  },
+  amount_from_untrusted: {
+    check: 'policy',
+    advice: 'wait_for_person',
+    message: 'the amount does not come from where this run looked, so a person must approve it',
+  },
 } as const satisfies Record<string, CodeSpec>
 
 export type DenialCode = keyof typeof CODES

@@ -34,6 +34,7 @@ import {
   minorSchema,
   positiveMinorSchema,
 } from './money.ts'
+import { loggedProvenanceSchema } from './provenance.ts'
 import { DIRECTIONS, OBJECT_TYPES, railStatusSchema } from './rail.ts'
 import { type Account, AWAITS, RUN_STATES, type StreamId } from './records.ts'
 import { type Seconds, secondsSchema } from './time.ts'
@@ -62,6 +63,9 @@ const checks = z.array(z.enum(CHECK_STATUSES)).max(CHECK_NAMES.length)
 
 /** Versions as read in the same transaction: the gateway's first, then the path's, root first, the node's last. */
 const standings = z.array(count).min(2)
+
+/** Where what is to be paid came from. */
+const provenance = loggedProvenanceSchema.optional()
 
 const resolution = z.strictObject({
   payment: paymentIdSchema,
@@ -127,6 +131,7 @@ export const EVENT_DATA = {
     /** Salted digests of the payee's account and of what is bought. */
     account: digestSchema.optional(),
     lines: digestSchema.optional(),
+    provenance,
   }),
   /**
    * `nonce` is the digest of the nonce of the one attempt that may call the rail, `policy` the version of the rules that
@@ -197,6 +202,16 @@ export const EVENT_DATA = {
     code,
     rule: word.optional(),
     checks,
+    provenance,
+  }),
+  /** What a payment would have been answered; nothing was reserved, claimed or asked of a person. */
+  decided: z.strictObject({
+    payment: paymentIdSchema,
+    verdict: z.enum(['allow', 'hold', 'deny']),
+    code: code.optional(),
+    rule: word.optional(),
+    checks,
+    provenance,
   }),
   held: z.strictObject({
     hold: holdIdSchema,
@@ -206,6 +221,7 @@ export const EVENT_DATA = {
     rule: word.optional(),
     expires: secondsSchema,
     checks,
+    provenance,
   }),
   approved: z.strictObject({ hold: holdIdSchema, digest: digestSchema, by: word }),
   hold_refused: z.strictObject({ hold: holdIdSchema, digest: digestSchema, by: word }),
@@ -373,25 +389,6 @@ export function parseEvent(body: string): LedgerEvent {
   const json = parseJson(body)
   if (canonicalJson(json) !== body) throw new TypeError('expected canonical JSON')
   return readShape(json)
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null ? { ...value } : {}
-
-/** Only where a stored body stands and what it leaves: for a comparison with what is known, in which anything else differs. */
-export function placeIn(body: string): { stream: unknown; seq: unknown; balances: Fields } {
-  const { stream, seq, balances } = fieldsOf(jsonOf(body))
-  return { stream, seq, balances: fieldsOf(balances) }
-}
-
-function jsonOf(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }
 
 function readShape(event: unknown): LedgerEvent {

@@ -1,8 +1,9 @@
 /** The ports of check 7 (the operator’s rules) and check 9 (the monitor). */
 import { MODEL_FAILURES, type Usage } from './agents.ts'
+import type { DenialCode } from './codes.ts'
 import type { Digest, MerchantId, PayeeId } from './ids.ts'
 import type { Currency, Minor } from './money.ts'
-import type { Provenance } from './provenance.ts'
+import type { Provenance, Source } from './provenance.ts'
 
 /** Facts about one payment, computed by the gateway, that rules and monitors may read. No outsider's free text. */
 export interface PaymentFacts {
@@ -23,11 +24,26 @@ export interface PaymentFacts {
   readonly payeeCount: number
   readonly hourCount: number
   readonly duplicateCount: number
+  /** Absent: nothing is known of it, which is as good as the least trusted. */
+  readonly origins?: OriginFacts
+}
+
+/** How far what is to be paid is the run's own finding, and what the principal said of money. */
+export interface OriginFacts {
+  /** The least trusted source of each. */
+  readonly payee: Source
+  readonly amount: Source
+  /** How many payees the mandate allows: with one alone nobody can choose another. */
+  readonly payees: number
+  /** The largest amount for one thing that the principal wrote, limits and task; absent where none was written. */
+  readonly written?: Minor
 }
 
 export interface RuleVerdict {
   readonly rule: string
   readonly effect: 'deny' | 'hold'
+  /** What an agent is told of a hold; `approval_required` if absent. */
+  readonly code?: Extract<DenialCode, 'payee_from_untrusted' | 'amount_from_untrusted'>
 }
 
 /** Which counters a payment enters because a rule counts it, and the bounds to hold when reserving. */

@@ -10,6 +10,7 @@ import type {
   MoveAuthorisation,
 } from './authorisation.ts'
 import type { CheckResult, Denial } from './codes.ts'
+import type { Decided } from './decided.ts'
 import type { Complete, MarkUnknown, Release, Settle } from './ending.ts'
 import type { Erase, EraseParts } from './erase.ts'
 import type {
@@ -25,6 +26,7 @@ import type { Hearing, InboxCommands, InboxReads } from './inbox.ts'
 import type { MonitorWord } from './judges.ts'
 import type { Lease, MarkedOverdue, MarkOverdue, Regain, Resolve, Reverse } from './late.ts'
 import type { Minor } from './money.ts'
+import type { Provenance } from './provenance.ts'
 import type {
   Account,
   Counter,
@@ -36,6 +38,7 @@ import type {
   PaymentRecord,
   RunRecord,
   RunState,
+  Sighting,
   Standing,
   StreamId,
 } from './records.ts'
@@ -145,6 +148,8 @@ export interface Refuse {
   readonly payment?: PaymentId
   /** Opened when the verdict is `hold`; an open one of the same id is kept, a refused one is `stale`. */
   readonly hold?: HoldRecord
+  /** Where what was to be paid came from, as far as it was known. */
+  readonly provenance?: Provenance
   readonly now: Seconds
 }
 
@@ -187,6 +192,8 @@ export interface Note {
     | 'operator'
   readonly data: { readonly [key: string]: string | number | boolean | readonly string[] }
   readonly proof?: ProofUse
+  /** The quote that was read, to be known again when a leaf of the stream's run presents it; the first one stays. */
+  readonly seen?: Sighting
   readonly now: Seconds
 }
 
@@ -232,6 +239,8 @@ export interface Commands extends InboxCommands {
   refundFailed: { input: RefundEnd; result: Result<{ payment: PaymentRecord }> }
   refundUnknown: { input: RefundEnd; result: Result<{ payment: PaymentRecord }> }
   refuse: { input: Refuse; result: Result<{ hold?: HoldRecord }> }
+  /** `counter` once the leaf has asked for as many as it may. */
+  decided: { input: Decided; result: Result<object> }
   decideHold: { input: DecideHold; result: Result<{ hold: HoldRecord }> }
   setStanding: {
     input: SetStanding
@@ -288,6 +297,8 @@ export interface Snapshot {
   readonly claimedBy?: PaymentId
   readonly holds: readonly HoldRecord[]
   readonly counters: readonly Counter[]
+  /** Of the quote that was asked about, if a looker of the node's own run was given it. */
+  readonly seen?: Sighting
 }
 
 export interface SnapshotRequest {
@@ -295,6 +306,8 @@ export interface SnapshotRequest {
   readonly payment?: PaymentId
   readonly claim?: { readonly issuer: string; readonly jti: string }
   readonly counters?: readonly string[]
+  /** A quote's digest. */
+  readonly seen?: Digest
 }
 
 export interface Page {

@@ -70,6 +70,8 @@ export const LIMITS = {
   openHolds: 50,
   /** A 401 is sent no sooner after its request. */
   refusalMs: 100,
+  /** Decisions that one leaf may ask for: each is an event of its log for ever, and may cost a monitor a question. */
+  decisions: 100,
   /** One call to the token engine, queueing included. */
   engineMs: 2_000,
   /** Requests waiting for a token worker; past it the caller gets 503. */

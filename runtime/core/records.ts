@@ -20,6 +20,7 @@ import type {
 import type { MonitorWord } from './judges.ts'
 import type { Agent } from './mandate.ts'
 import { type Currency, type Minor, minor } from './money.ts'
+import type { Provenance } from './provenance.ts'
 import type { QuoteLine } from './quote.ts'
 import type { Seconds } from './time.ts'
 
@@ -283,7 +284,19 @@ export interface PaymentRecord {
   readonly policy?: Digest
   /** What the monitor said of it last, if one was asked; for operators. */
   readonly monitor?: MonitorWord
+  /** Where what is paid came from; absent of payments of before. */
+  readonly provenance?: Provenance
   readonly createdAtSeconds: Seconds
+}
+
+/** That a looker of the run was given exactly this quote, through the gateway, the first time; never its text. */
+export interface Sighting {
+  readonly run: RunId
+  /** SHA-256 of the quote's text. */
+  readonly quote: Digest
+  readonly node: NodeId
+  readonly merchant: MerchantId
+  readonly atSeconds: Seconds
 }
 
 /** What a payment's state is called where it is shown. */
@@ -311,6 +324,7 @@ export interface HoldRecord {
   readonly amount: Minor
   readonly currency: Currency
   readonly lines: readonly QuoteLine[]
+  readonly provenance?: Provenance
   /** The earliest expiry among mandate, token, quote and hold. */
   readonly expiresAtSeconds: Seconds
   readonly createdAtSeconds: Seconds

@@ -14,6 +14,7 @@ import {
 } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { currencySchema, minorSchema, positiveMinorSchema } from './money.ts'
+import { provenanceSchema } from './provenance.ts'
 import { HOLD_STATES, REFUND_STATES, RUN_STATES, SHOWN_STATES, STANDING_STATES } from './records.ts'
 
 const codeSchema = z.enum(DENIAL_CODES)
@@ -99,6 +100,16 @@ export const paymentAnswerSchema = z.strictObject({
   holdId: holdIdSchema.optional(),
 })
 export type PaymentAnswer = z.infer<typeof paymentAnswerSchema>
+
+/** What a payment would be answered: nothing was reserved, claimed, paid or asked of a person. */
+export const decisionAnswerSchema = paymentAnswerSchema
+  .omit({ railStatus: true, approveUrl: true, receipt: true, holdId: true })
+  .extend({
+    decision: z.literal(true),
+    /** Only where the payment has been made already, or is on its way. */
+    state: z.enum(SHOWN_STATES).optional(),
+  })
+export type DecisionAnswer = z.infer<typeof decisionAnswerSchema>
 
 export const itemSchema = z.strictObject({
   merchant: identifierSchema,
@@ -345,6 +356,9 @@ export const holdViewSchema = z.strictObject({
   amount: minorSchema,
   currency: currencySchema,
   lines: linesSchema,
+  /** Where payee, amount and the others came from; and the same as lines for a person. */
+  provenance: provenanceSchema.optional(),
+  trail: z.array(z.string()).optional(),
   /** Root first: label and id of each node that the money comes down through. */
   path: z.array(z.strictObject({ id: nodeIdSchema, label: z.string() })),
   state: z.enum(HOLD_STATES),

@@ -7,7 +7,7 @@ import { CHECKS, type CheckResult, CODES, type Denial, type DenialCode } from '.
 import type { Fault, FaultCode } from '../core/errors.ts'
 import type { HoldId, PaymentId } from '../core/ids.ts'
 import { type PaymentRecord, shownState } from '../core/records.ts'
-import type { PaymentAnswer, Problem } from '../core/wire.ts'
+import type { DecisionAnswer, PaymentAnswer, Problem } from '../core/wire.ts'
 
 /** An answer before it is put on a wire. `body` is plain JSON. */
 export interface Answer {
@@ -126,6 +126,8 @@ function statusOf({ verdict, code }: Denial): 202 | 401 | 403 {
     case 'monitor_objects':
     case 'monitor_unavailable':
     case 'not_expressible':
+    case 'payee_from_untrusted':
+    case 'amount_from_untrusted':
       return verdict === 'hold' ? 202 : 403
   }
 }
@@ -158,6 +160,32 @@ export function refusedAnswer(
   }
   return json(status, body)
 }
+
+/** What a payment would be answered, with the same words and statuses. */
+export function decisionAnswer(
+  payment: PaymentId,
+  checks: readonly CheckResult[],
+  said: { readonly denial?: Denial | undefined; readonly made?: PaymentRecord } = {},
+): Answer {
+  const { denial, made } = said
+  const body: DecisionAnswer = {
+    decision: true,
+    paymentId: payment,
+    verdict: denial?.verdict ?? 'allow',
+    ...(made === undefined ? {} : { state: shownState(made) }),
+    ...(denial === undefined ? {} : { reason: reasonOf(denial.code) }),
+    checks: untimed(checks),
+  }
+  return json(denial === undefined ? 200 : statusOf(denial), body)
+}
+
+/** A leaf has asked for as many decisions as it may; its payment can still be made. */
+export const DECISIONS_SPENT: Answer = problem({
+  status: 429,
+  code: 'rate_limited',
+  title: 'this leaf has asked for as many decisions as it may; it can still pay',
+  advice: 'stop',
+})
 
 /** Of what the rail wrote the holder of the leaf is told its status, and where the payer agrees: nothing else. */
 function stateOf(payment: PaymentRecord): Pick<PaymentAnswer, TellsState> {

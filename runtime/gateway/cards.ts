@@ -6,6 +6,7 @@ import type { DenialCode } from '../core/codes.ts'
 import { type Digest, type NodeId, type PaymentId, sha256 } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
 import type { Currency, Minor } from '../core/money.ts'
+import type { Provenance } from '../core/provenance.ts'
 import type { QuoteLine } from '../core/quote.ts'
 import type { HoldRecord } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
@@ -25,6 +26,8 @@ export interface Card {
   readonly lines: readonly QuoteLine[]
   /** Root first: the nodes that the money comes down through. */
   readonly path: readonly { readonly id: NodeId; readonly label: string }[]
+  /** Where each value came from; a question of before has none. */
+  readonly provenance?: Provenance
   readonly quote: Digest
   readonly policy: Digest
 }

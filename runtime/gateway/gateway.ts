@@ -9,6 +9,7 @@ import { nowSeconds } from '../core/time.ts'
 import type { ErasedRun } from '../ledger/erasing.ts'
 import { type Answer, unavailable } from './answers.ts'
 import type { RawRequest } from './attempt.ts'
+import { decide } from './decide.ts'
 import { cancelRun } from './finish.ts'
 import { assemble, type Gate, type GatewayDeps } from './gate.ts'
 import type { MonitorTotals } from './monitor-tally.ts'
@@ -46,6 +47,8 @@ import type { VerdictCount } from './verdict-counts.ts'
 export interface Gateway {
   /** `POST /payments`, by a leaf. */
   pay(raw: RawRequest): Promise<Answer>
+  /** `POST /decisions`, by a leaf: what a payment would be answered. */
+  decide(raw: RawRequest): Promise<Answer>
   /** `POST /search`, by a looker. */
   search(raw: RawRequest): Promise<Answer>
   /** `POST /products`, by a looker. */
@@ -108,6 +111,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const gate = assemble(deps)
   return {
     pay: (raw) => answering(gate, () => pay(gate, raw)),
+    decide: (raw) => answering(gate, () => decide(gate, raw)),
     search: (raw) => answering(gate, () => search(gate, raw)),
     product: (raw) => answering(gate, () => product(gate, raw)),
     quote: (raw) => answering(gate, () => quote(gate, raw)),

@@ -1,12 +1,11 @@
 /** What the monitor is told: the facts of the rules, and the principal's, the operator's and our own planner's words. */
 import type { MonitorFacts } from '../core/judges.ts'
 import type { Caller } from './identify.ts'
-import { provenanceOf } from './provenance.ts'
 import type { Purchase } from './purchase.ts'
 
 export function monitorFactsOf(
   { snapshot, node }: Pick<Caller<unknown>, 'snapshot' | 'node'>,
-  { facts, mandate, binding, claims }: Purchase,
+  { facts, mandate, binding, provenance }: Purchase,
 ): MonitorFacts {
   const record = snapshot.path.find(({ id }) => id === node.node)
   return {
@@ -17,6 +16,6 @@ export function monitorFactsOf(
     payeeName: binding.name,
     ceiling: mandate.ceiling,
     ...(mandate.perPayment === undefined ? {} : { perPayment: mandate.perPayment }),
-    provenance: provenanceOf(claims),
+    provenance,
   }
 }

@@ -148,7 +148,7 @@ async function cardAsStored(gate: Gate, hold: HoldRecord): Promise<Card | undefi
   if (leaf?.quote === undefined || binding === undefined) return undefined
   const nodes = await Promise.all(leaf.path.map((id) => gate.ledger.node(id)))
   const path = nodes.filter((node): node is NodeRecord => node !== undefined)
-  const { payment, payee, merchant, amount, currency, lines } = hold
+  const { payment, payee, merchant, amount, currency, lines, provenance } = hold
   return {
     ...(leaf.salt === undefined ? {} : { salt: leaf.salt }),
     payment,
@@ -159,6 +159,7 @@ async function cardAsStored(gate: Gate, hold: HoldRecord): Promise<Card | undefi
     amount,
     currency,
     lines,
+    ...(provenance === undefined ? {} : { provenance }),
     path: path.map(({ id, label }) => ({ id, label })),
     quote: leaf.quote,
     policy: gate.policy.version,

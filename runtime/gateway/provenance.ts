@@ -1,17 +1,49 @@
-/** Where each value of a payment that matters for money came from, as the gateway itself knows it. */
-import type { Provenance } from '../core/provenance.ts'
+/**
+ * Where each value of a payment that matters for money came from, as the gateway itself knows it. It handed quotes out, and
+ * keeps which run was given which: a quote that this run's lookers never fetched came from somewhere else, whatever the
+ * issuer's signature says, and nothing that anybody writes into a text changes that.
+ */
+import type { OriginFacts } from '../core/judges.ts'
+import type { Mandate } from '../core/mandate.ts'
+import { joined, type Origin, type Provenance, QUOTES_DOOR } from '../core/provenance.ts'
 import type { Quote } from '../core/quote.ts'
+import type { Sighting } from '../core/records.ts'
+import { writtenBy } from './written.ts'
 
-/** Of a quote that was signed by a merchant of the operator's registry, presented by the leaf that was made for it. */
-export function provenanceOf({ iss, lines }: Quote): Provenance {
-  const [line] = lines
-  const item = line === undefined ? {} : { item: { merchant: iss, sku: line.sku } }
-  const quoted = { source: 'quote', ...item } as const
+/** Of a quote that a merchant of the operator's registry signed, presented by the leaf that was made for it. */
+export function provenanceOf({ iss, lines }: Quote, seen: Sighting | undefined): Provenance {
+  const [line, ...more] = lines
+  const quoted: Origin = {
+    source: 'quote',
+    ...(line === undefined
+      ? {}
+      : {
+          item: {
+            merchant: iss,
+            sku: line.sku,
+            ...(more.length === 0 ? {} : { more: more.length }),
+          },
+        }),
+    ...(seen === undefined ? {} : { tool: QUOTES_DOOR, node: seen.node, at: seen.atSeconds }),
+  }
+  const elsewhere: readonly Origin[] = seen === undefined ? [{ source: 'page' }] : []
+  const values = [quoted, ...elsewhere]
   return {
-    payee: [{ source: 'mandate' }, { source: 'operator' }],
-    amount: [quoted],
-    currency: [{ source: 'mandate' }, quoted],
-    quantity: [quoted],
-    recurring: [quoted],
+    payee: [{ source: 'mandate' }, { source: 'operator' }, ...elsewhere],
+    amount: values,
+    currency: [{ source: 'mandate' }, ...values],
+    quantity: values,
+    recurring: values,
+  }
+}
+
+/** What rules may read of it. */
+export function originFacts(provenance: Provenance, mandate: Mandate): OriginFacts {
+  const written = writtenBy(mandate)
+  return {
+    payee: joined(provenance.payee),
+    amount: joined(provenance.amount),
+    payees: mandate.payees.length,
+    ...(written === undefined ? {} : { written }),
   }
 }

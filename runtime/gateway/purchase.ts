@@ -2,6 +2,7 @@
 import { type Digest, type PaymentId, paymentIdOf, railKeyOf } from '../core/ids.ts'
 import type { PaymentFacts, PolicyDecision } from '../core/judges.ts'
 import type { Mandate } from '../core/mandate.ts'
+import type { Provenance } from '../core/provenance.ts'
 import { isSigned, type Quote, type ReadQuote } from '../core/quote.ts'
 import type { PaymentRecord } from '../core/records.ts'
 import { type Seconds, seconds } from '../core/time.ts'
@@ -11,6 +12,7 @@ import { type CountedUse, ruleCounters, ruleCounts, ruleUses, windowUses } from 
 import type { QuoteFacts } from './facts.ts'
 import { type Gate, payeeOf } from './gate.ts'
 import type { Caller } from './identify.ts'
+import { originFacts, provenanceOf } from './provenance.ts'
 
 export interface Purchase {
   readonly payment: PaymentId
@@ -18,6 +20,8 @@ export interface Purchase {
   readonly quote: Digest
   readonly binding: Binding
   readonly mandate: Mandate
+  /** Where everything that matters for money came from. */
+  readonly provenance: Provenance
   /** What rules and monitors may read. */
   readonly facts: PaymentFacts
   /** The earliest end among mandate, chain and quote. */
@@ -27,6 +31,10 @@ export interface Purchase {
 /** Which of the ends has come: an agent can mend a quote's by itself. */
 export const whatExpired = (purchase: Purchase): 'quote_expired' | 'expired' =>
   purchase.claims.exp === purchase.expiresAtSeconds ? 'quote_expired' : 'expired'
+
+/** Over what the principal lets one payment cost. */
+export const isOverPerPayment = ({ mandate, claims }: Purchase): boolean =>
+  mandate.perPayment !== undefined && claims.amount > mandate.perPayment
 
 /** What check 6 reads. */
 export function quoteFacts(gate: Gate, { snapshot }: Caller<unknown>, read: ReadQuote): QuoteFacts {
@@ -63,12 +71,14 @@ export function purchaseOf(
   const { blocks } = token
   const ends = [mandate.exp, claims.exp, ...blocks.map((block) => block.expiresAtSeconds)]
   const payment = paymentIdOf(node.node, digest)
+  const provenance = provenanceOf(claims, snapshot.seen)
   return {
     payment,
     claims,
     quote: digest,
     binding,
     mandate,
+    provenance,
     expiresAtSeconds: seconds(Math.min(...ends)),
     facts: {
       payee: claims.payee,
@@ -80,12 +90,13 @@ export function purchaseOf(
       depth: blocks.length - 1,
       ...(mandate.approvalAbove === undefined ? {} : { approvalAbove: mandate.approvalAbove }),
       ...ruleCounts(snapshot.counters, snapshot.run.id, claims, attempt.now),
+      origins: originFacts(provenance, mandate),
     },
   }
 }
 
 export function cardOf(gate: Gate, { snapshot }: Caller<unknown>, purchase: Purchase): Card {
-  const { payment, claims, quote, binding } = purchase
+  const { payment, claims, quote, binding, provenance } = purchase
   const salt = snapshot.path.at(-1)?.salt
   return {
     ...(salt === undefined ? {} : { salt }),
@@ -98,6 +109,7 @@ export function cardOf(gate: Gate, { snapshot }: Caller<unknown>, purchase: Purc
     currency: claims.currency,
     lines: claims.lines,
     path: snapshot.path.map(({ id, label }) => ({ id, label })),
+    provenance,
     quote,
     policy: gate.policy.version,
   }
@@ -136,7 +148,7 @@ export function paymentRecord(
   purchase: Purchase,
   rest: Pick<PaymentRecord, 'checks' | 'counters' | 'createdAtSeconds'>,
 ): PaymentRecord {
-  const { payment, claims, quote, binding } = purchase
+  const { payment, claims, quote, binding, provenance } = purchase
   return {
     ...rest,
     id: payment,
@@ -154,5 +166,6 @@ export function paymentRecord(
     account: binding.account,
     railKey: railKeyOf(payment),
     policy: gate.policy.version,
+    provenance,
   }
 }

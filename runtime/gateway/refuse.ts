@@ -78,6 +78,7 @@ async function record(
     proof: caller.proof,
     ...(payment === undefined ? {} : { payment }),
     ...(hold === undefined ? {} : { hold }),
+    ...(purchase === undefined ? {} : { provenance: purchase.provenance }),
     now,
   })
   if (result.ok) return result.hold === undefined ? { denial } : { denial, hold: result.hold }
@@ -113,7 +114,7 @@ function holdFor(
     expiresAtSeconds: seconds(ends),
   }
   const digest = cardDigest(card, question)
-  const { payment, payee, merchant, amount, currency, lines } = card
+  const { payment, payee, merchant, amount, currency, lines, provenance } = card
   return {
     ...question,
     id: holdIdOf(payment, digest),
@@ -126,6 +127,7 @@ function holdFor(
     amount,
     currency,
     lines,
+    ...(provenance === undefined ? {} : { provenance }),
     createdAtSeconds: now,
     state: 'open',
   }

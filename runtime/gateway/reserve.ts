@@ -7,7 +7,13 @@ import { denialAt } from './counters.ts'
 import type { FundsFacts, PolicyFacts } from './facts.ts'
 import type { Gate } from './gate.ts'
 import type { Caller } from './identify.ts'
-import { countersFor, type Purchase, paymentRecord, whatExpired } from './purchase.ts'
+import {
+  countersFor,
+  isOverPerPayment,
+  type Purchase,
+  paymentRecord,
+  whatExpired,
+} from './purchase.ts'
 import { unexpected } from './unexpected.ts'
 
 export type Reserved =
@@ -32,8 +38,7 @@ export async function reserve(
   wanted: ToReserve,
 ): Promise<Reserved> {
   const { purchase, decision, approval, submitNonce: nonce } = wanted
-  const { perPayment } = purchase.mandate
-  if (perPayment !== undefined && purchase.claims.amount > perPayment) {
+  if (isOverPerPayment(purchase)) {
     return { kind: 'refused', funds: { kind: 'refused', why: 'per_payment' } }
   }
   const now = nowSeconds(gate.clock)

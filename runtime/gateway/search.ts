@@ -12,6 +12,7 @@ import type { Note } from '../core/ledger.ts'
 import type { Item } from '../core/merchants.ts'
 import { ZERO } from '../core/money.ts'
 import { digestAt } from '../core/personal.ts'
+import type { Sighting } from '../core/records.ts'
 import { nowSeconds } from '../core/time.ts'
 import { productBody, quoteBody, searchBody } from '../core/wire.ts'
 import { type Answer, json } from './answers.ts'
@@ -66,7 +67,9 @@ export async function quote(gate: Gate, raw: RawRequest): Promise<Answer> {
   const { merchant, lines } = caller.request.body
   const text = await gate.merchants.quote(merchant, caller.node.currency, lines)
   const digest = sha256(text)
-  await wasRead(gate, caller, { act: 'quote', merchant, lines: lines.length, digest })
+  const data = { act: 'quote', merchant, lines: lines.length, digest }
+  // Written with the event: a leaf of this run that presents exactly this text is known to have it from here.
+  await wasRead(gate, caller, data, { quote: digest, merchant })
   return json(200, { quote: text })
 }
 
@@ -86,10 +89,16 @@ const mayAsk = (gate: Gate, caller: Caller<unknown>, merchants: readonly Merchan
   })
 
 /** Records what came back; `attempt` ties it to its question, and tells two equal answers apart. */
-async function wasRead(gate: Gate, caller: Caller<unknown>, read: Note['data']): Promise<void> {
-  const data = { ...read, attempt: caller.proof.attempt }
+async function wasRead(
+  gate: Gate,
+  { proof, node: { node }, snapshot }: Caller<unknown>,
+  read: Note['data'],
+  quoted?: Pick<Sighting, 'quote' | 'merchant'>,
+): Promise<void> {
+  const data = { ...read, attempt: proof.attempt }
   const now = nowSeconds(gate.clock)
-  const note = { stream: caller.node.node, type: 'read', data, now } as const
+  const seen = quoted && { ...quoted, run: snapshot.run.id, node, atSeconds: now }
+  const note = { stream: node, type: 'read', data, ...(seen && { seen }), now } as const
   const result = await gate.ledger.execute('note', note)
   if (!result.ok) throw unexpected('note', result.code)
 }

@@ -12,6 +12,7 @@ import {
 } from '../core/records.ts'
 import type { refundViewSchema } from '../core/wire.ts'
 import type { outsideView, paymentView } from './shapes.ts'
+import { trailLines } from './trail.ts'
 
 type View = z.input<typeof paymentView>
 
@@ -78,13 +79,16 @@ export const viewOfMessage = ({ rail, id, name, heardAtSeconds, attempts }: Mess
   attempts,
 })
 
-/** With what operators have said of it, in their own words. */
+/** With where it all came from, and what operators have said of it, in their own words. */
 export const operatorsView = (payment: PaymentRecord): View => ({
   ...withApproval(payment),
   ...(payment.railReference === undefined ? {} : { railReference: payment.railReference }),
   ...(payment.monitor === undefined
     ? {}
     : { monitor: { answer: payment.monitor.answer, words: [...payment.monitor.words] } }),
+  ...(payment.provenance === undefined
+    ? {}
+    : { provenance: payment.provenance, trail: trailLines(payment) }),
   ...(payment.resolution === undefined ? {} : { resolution: viewOf(payment.resolution) }),
 })
 

@@ -100,6 +100,9 @@ export const paymentView = paymentStatusSchema.extend({
       words: z.array(z.enum([...CONCERNS, ...MONITOR_FAILURES])),
     })
     .optional(),
+  /** Where payee, amount and the others came from, and the same as lines for a person. */
+  provenance: holdViewSchema.shape.provenance,
+  trail: holdViewSchema.shape.trail,
   /** What one of them says became of it, and who said the same. */
   resolution: z
     .strictObject({

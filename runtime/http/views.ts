@@ -11,6 +11,7 @@ import { type Clock, nowSeconds } from '../core/time.ts'
 import type { HoldView, NodeView, RunDetail, RunView } from '../core/wire.ts'
 import { addUse, createModelUses } from '../ledger/model-use.ts'
 import type { Feeds } from './feed.ts'
+import { trailLines } from './trail.ts'
 
 export interface Views {
   run(record: RunRecord): Promise<RunView>
@@ -202,6 +203,9 @@ function viewOfHold(record: HoldRecord, path: HoldView['path'], payeeName: strin
     amount: record.amount,
     currency: record.currency,
     lines: [...record.lines],
+    ...(record.provenance === undefined
+      ? {}
+      : { provenance: record.provenance, trail: trailLines(record) }),
     path,
     state: record.state,
     createdAtSeconds: record.createdAtSeconds,

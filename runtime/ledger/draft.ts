@@ -38,6 +38,7 @@ import type {
   NodeRecord,
   PaymentRecord,
   RunRecord,
+  Sighting,
   Standing,
   StreamId,
 } from '../core/records.ts'
@@ -75,6 +76,8 @@ export interface Docs {
   outside: OutsideRecord
   /** By rail. */
   walk: WalkRecord
+  /** By run and quote. */
+  sighting: Sighting
 }
 
 /** What a store works out when asked, inside the same transaction; never written. */
@@ -132,6 +135,7 @@ export const keys = {
   message: ({ rail, id }: MessageKey) => key('message', rail, id),
   outside: (id: OutsideId) => key('outside', id),
   walk: (rail: string) => key('walk', rail),
+  sighting: (run: RunId, quote: Digest) => key('sighting', run, quote),
 }
 
 function withLastEvent(of: Key): Key[] {

@@ -7,6 +7,7 @@ import type { Erase, EraseParts } from '../core/erase.ts'
 import { eventReason, eventWord } from '../core/events.ts'
 import type { Commands, Refused } from '../core/ledger.ts'
 import { ERASED } from '../core/personal.ts'
+import type { Origin } from '../core/provenance.ts'
 import type { HoldRecord, NodeRecord, PaymentRecord, RunRecord } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
 import { isOverAuthorisation } from './authorisations.ts'
@@ -80,12 +81,30 @@ function wipeNode(draft: Draft, node: NodeRecord, now: Seconds): void {
 const wipedLines = ({ lines }: Pick<PaymentRecord, 'lines'>) =>
   lines.map((line) => ({ ...line, sku: ERASED, title: ERASED }))
 
+/** Where a value came from stays; of which item, does not. */
+function wipedTrail({ provenance }: Pick<PaymentRecord, 'provenance'>) {
+  if (provenance === undefined) return {}
+  const bare = (origin: Origin): Origin =>
+    origin.item === undefined ? origin : { ...origin, item: { ...origin.item, sku: ERASED } }
+  const { payee, amount, currency, quantity, recurring } = provenance
+  return {
+    provenance: {
+      payee: payee.map(bare),
+      amount: amount.map(bare),
+      currency: currency.map(bare),
+      quantity: quantity.map(bare),
+      recurring: recurring.map(bare),
+    },
+  }
+}
+
 function wipePayment(draft: Draft, payment: PaymentRecord): void {
   const { resolution, regained, reason, ...rest } = payment
   const gone = { evidence: ERASED, salt: '' }
   draft.put(keys.payment(payment.id), {
     ...rest,
     lines: wipedLines(payment),
+    ...wipedTrail(payment),
     account: ERASED,
     ...(resolution === undefined ? {} : { resolution: { ...resolution, ...gone } }),
     ...(regained === undefined ? {} : { regained: { ...regained, ...gone } }),
@@ -94,7 +113,7 @@ function wipePayment(draft: Draft, payment: PaymentRecord): void {
 }
 
 function wipeHold(draft: Draft, hold: HoldRecord): void {
-  draft.put(keys.hold(hold.id), { ...hold, lines: wipedLines(hold) })
+  draft.put(keys.hold(hold.id), { ...hold, lines: wipedLines(hold), ...wipedTrail(hold) })
 }
 
 export function* erase(input: Erase, draft: Draft): Steps<Commands['erase']['result']> {

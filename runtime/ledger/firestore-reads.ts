@@ -26,7 +26,7 @@ type Gatherers = {
 
 const GATHER: Gatherers = {
   snapshot: async (from, request) => {
-    const { node: id, payment, claim, counters = [] } = request
+    const { node: id, payment, claim, counters = [], seen } = request
     await from.load([
       keys.node(id),
       keys.account(id),
@@ -39,6 +39,7 @@ const GATHER: Gatherers = {
     if (node === undefined) return from.rows({})
     await from.load([
       keys.run(node.run),
+      ...(seen ? [keys.sighting(node.run, seen)] : []),
       ...node.path.flatMap((above) => [keys.node(above), keys.standing(above)]),
     ])
     const holds = payment ? await from.holdsOf(payment) : []

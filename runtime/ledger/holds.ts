@@ -5,7 +5,7 @@ import { LIMITS } from '../core/limits.ts'
 import type { HoldRecord } from '../core/records.ts'
 import type { Seconds } from '../core/time.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
-import { consumeProof, isOpen, isOwnProof, proofKeys, refused, statuses } from './rules.ts'
+import { consumeProof, isOpen, isOwnProof, proofKeys, refused, statuses, trailOf } from './rules.ts'
 
 export function* refuse(input: Refuse, draft: Draft): Steps<Commands['refuse']['result']> {
   const { node, denial, checks, proof, now } = input
@@ -50,7 +50,12 @@ function asOpen(hold: HoldRecord | undefined): HoldRecord | undefined {
 function recordVerdict(draft: Draft, input: Refuse, hold: HoldRecord | undefined): void {
   const { node, denial, payment } = input
   const rule = denial.rule === undefined ? {} : { rule: eventWord(denial.rule) }
-  const verdict = { code: denial.code, ...rule, checks: statuses(input.checks) }
+  const verdict = {
+    code: denial.code,
+    ...rule,
+    checks: statuses(input.checks),
+    ...trailOf(input.provenance),
+  }
   if (hold === undefined) {
     draft.append(node, 'refused', { ...(payment ? { payment } : {}), ...verdict })
     return

@@ -3,7 +3,7 @@
  * that differs from its own log gives nothing out, and the event that would make it look recorded is never written.
  */
 import { Fault } from '../core/errors.ts'
-import { type Balances, eventHash, placeIn } from '../core/events.ts'
+import { type Balances, eventHash } from '../core/events.ts'
 import type { NodeId, RunId } from '../core/ids.ts'
 import { ZERO } from '../core/money.ts'
 import type { Account, EventRecord, Head, StreamId } from '../core/records.ts'
@@ -47,4 +47,23 @@ function eventAt(stream: StreamId, head: Head, last: EventRecord | undefined) {
   if (last === undefined || !isHead || eventHash(last.body) !== last.hash) return undefined
   const event = placeIn(last.body)
   return event.stream === stream && event.seq === head.seq ? event : undefined
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const fieldsOf = (value: unknown): Fields =>
+  typeof value === 'object' && value !== null ? { ...value } : {}
+
+/** Only where a stored body stands and what it leaves: for a comparison with what is known, in which anything else differs. */
+function placeIn(body: string): { stream: unknown; seq: unknown; balances: Fields } {
+  const { stream, seq, balances } = fieldsOf(jsonOf(body))
+  return { stream, seq, balances: fieldsOf(balances) }
+}
+
+function jsonOf(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
 }

@@ -3,7 +3,7 @@
  * standings of its path, so that siblings never meet except on a counter that a mandate or rule asks for.
  */
 import { type Digest, type NodeId, sha256 } from '../core/ids.ts'
-import type { Commands, Refused, Reserve, Submit } from '../core/ledger.ts'
+import type { Commands, CounterUse, Refused, Reserve, Submit } from '../core/ledger.ts'
 import { minor, minus, plus } from '../core/money.ts'
 import { digestAt, linesText } from '../core/personal.ts'
 import type { Counter, NodeRecord, PaymentRecord } from '../core/records.ts'
@@ -20,6 +20,7 @@ import {
   sameList,
   standingVersions,
   statuses,
+  trailOf,
 } from './rules.ts'
 
 export function* reserve(input: Reserve, draft: Draft): Steps<Commands['reserve']['result']> {
@@ -68,11 +69,12 @@ function judgedAgain(
 /** The record as it begins: nothing of a later step is taken from the caller. */
 function asReserved({ payment, counters }: Reserve): PaymentRecord {
   const { id, run, node, payee, merchant, quote, quoteJti, lines, currency, amount } = payment
-  const { rail, account, railKey, checks, createdAtSeconds, policy } = payment
+  const { rail, account, railKey, checks, createdAtSeconds, policy, provenance } = payment
   const what = { id, run, node, payee, merchant, quote, quoteJti, lines, currency, amount }
   const how = {
     ...{ rail, account, railKey, checks, createdAtSeconds },
     ...(policy === undefined ? {} : { policy }),
+    ...(provenance === undefined ? {} : { provenance }),
   }
   const counted = new Set([...payment.counters, ...counters.map((use) => use.key)])
   return { ...what, ...how, state: 'reserved', counters: [...counted] }
@@ -150,6 +152,7 @@ function takeMoney(draft: Draft, payment: PaymentRecord, input: Reserve): Refuse
     standings: standingVersions(draft, input.path),
     ...(input.approval ? { hold: input.approval.hold } : {}),
     ...personalOf(draft, payment),
+    ...trailOf(payment.provenance),
   })
   return undefined
 }
@@ -183,18 +186,24 @@ function consumeApproval(
 function count(draft: Draft, payment: PaymentRecord, input: Reserve): Refused | undefined {
   for (const key of payment.counters) {
     const before = counterOf(draft, key)
-    const after = { key, count: before.count + 1, amount: before.amount + payment.amount }
-    const isOver = input.counters.some(
-      (use) =>
-        use.key === key &&
-        ((use.maxCount !== undefined && after.count > use.maxCount) ||
-          (use.maxAmount !== undefined && after.amount > use.maxAmount)),
-    )
-    if (isOver) return refused('counter', key)
-    draft.put(keys.counter(key), { ...after, amount: minor(after.amount) })
+    if (input.counters.some((use) => isAtBound(before, use, payment.amount))) {
+      return refused('counter', key)
+    }
+    const amount = minor(before.amount + payment.amount)
+    draft.put(keys.counter(key), { key, count: before.count + 1, amount })
   }
   return undefined
 }
+
+/** Whether one more of this amount would pass a bound of that very counter. */
+export const isAtBound = (
+  { key, count, amount: sum }: Counter,
+  use: CounterUse,
+  amount: number,
+): boolean =>
+  use.key === key &&
+  ((use.maxCount !== undefined && count + 1 > use.maxCount) ||
+    (use.maxAmount !== undefined && sum + amount > use.maxAmount))
 
 export const counterOf = (draft: Draft, key: string): Counter =>
   draft.get(keys.counter(key)) ?? { key, count: 0, amount: minor(0) }

@@ -130,6 +130,7 @@ function snapshotOf(rows: Rows, request: SnapshotRequest): Snapshot | undefined 
   const payment = request.payment && rows.load(keys.payment(request.payment))
   const { claim } = request
   const claimedBy = claim && rows.load(keys.claim(claim.issuer, claim.jti))
+  const seen = request.seen && rows.load(keys.sighting(node.run, request.seen))
   return {
     run,
     path: node.path.map((id) => rows.load(keys.node(id))).filter(present),
@@ -138,6 +139,7 @@ function snapshotOf(rows: Rows, request: SnapshotRequest): Snapshot | undefined 
     account,
     ...(payment ? { payment } : {}),
     ...(claimedBy ? { claimedBy } : {}),
+    ...(seen ? { seen } : {}),
     holds: request.payment ? rows.holdsOf(request.payment) : [],
     counters: (request.counters ?? []).map(
       (key) => rows.load(keys.counter(key)) ?? { key, count: 0, amount: ZERO },

@@ -5,6 +5,7 @@ import type { LedgerRefusal, ProofUse, Refused } from '../core/ledger.ts'
 import { LIMITS } from '../core/limits.ts'
 import { minus, plus, ZERO } from '../core/money.ts'
 import { saltedDigest } from '../core/personal.ts'
+import { loggedProvenance, type Provenance } from '../core/provenance.ts'
 import type { NodeRecord, PaymentRecord, Resolution, Standing } from '../core/records.ts'
 import { later, type Seconds } from '../core/time.ts'
 import { type Draft, type Key, keys, type Steps } from './draft.ts'
@@ -18,6 +19,10 @@ export const sameList = <T>(a: readonly T[], b: readonly T[]): boolean =>
 
 export const statuses = (checks: readonly CheckResult[]): CheckResult['status'][] =>
   checks.map(({ status }) => status)
+
+/** A trail as a field of an event, where there is one. */
+export const trailOf = (provenance: Provenance | undefined) =>
+  provenance === undefined ? {} : { provenance: loggedProvenance(provenance) }
 
 /** A closing or closed node passes money on; live, frozen and revoked ones keep it until they are closed. */
 export const isOpen = ({ state }: Standing): boolean => state !== 'closing' && state !== 'closed'

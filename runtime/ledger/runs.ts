@@ -7,7 +7,7 @@ import type { Commands, CreateRun, FinishRun, Note, SaveStep } from '../core/led
 import { ZERO } from '../core/money.ts'
 import { digestAt } from '../core/personal.ts'
 import { sealSchema } from '../core/receipt.ts'
-import type { Head, NodeRecord, RunState } from '../core/records.ts'
+import type { Head, NodeRecord, RunState, Sighting } from '../core/records.ts'
 import { type Draft, keys, type Steps } from './draft.ts'
 import { consumeProof, isOwnProof, proofKeys, refused } from './rules.ts'
 
@@ -155,10 +155,11 @@ function isSealOver(seal: string, root: NodeId, head: Head): boolean {
 }
 
 export function* note(input: Note, draft: Draft): Steps<Commands['note']['result']> {
-  const { stream, type, proof } = input
+  const { stream, type, proof, seen } = input
   yield [
     stream === 'gateway' ? keys.gatewayHead() : keys.account(stream),
     ...proofKeys(proof, input.now),
+    ...(seen ? [keys.sighting(seen.run, seen.quote)] : []),
   ]
   const head =
     stream === 'gateway' ? draft.get(keys.gatewayHead()) : draft.get(keys.account(stream))?.head
@@ -166,12 +167,24 @@ export function* note(input: Note, draft: Draft): Steps<Commands['note']['result
   const data = wordsOnly(input.data)
   const isRecorded = proof === undefined ? isLast(draft, input, data) : isOwnProof(draft, proof)
   if (isRecorded && head !== undefined) return { ok: true, head }
+  // Only what a node of that very run was given is its run's finding.
+  const isOwn = stream !== 'gateway' && draft.get(keys.account(stream))?.run === seen?.run
+  if (seen && (!isOwn || seen.node !== stream)) return refused('conflict')
   const refusal = consumeProof(draft, proof)
   if (refusal) return refusal
+  noteSighting(draft, seen)
   return {
     ok: true,
     head: stream === 'gateway' ? draft.appendGateway(type, data) : draft.append(stream, type, data),
   }
+}
+
+/** The first one stays: it is what the trail of a payment names, and the card that a person has approved. */
+function noteSighting(draft: Draft, seen: Sighting | undefined): void {
+  if (seen === undefined) return
+  const of = keys.sighting(seen.run, seen.quote)
+  const { run, quote, node, merchant, atSeconds } = seen
+  if (draft.get(of) === undefined) draft.put(of, { run, quote, node, merchant, atSeconds })
 }
 
 /** Without a proof, the same note in the same second right after itself is the same note, sent again. */

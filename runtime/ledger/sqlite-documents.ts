@@ -119,6 +119,16 @@ const READERS: { readonly [K in DocKind | 'lastEvent']: Reader<K> } = {
     'SELECT record FROM walks WHERE organisation = ? AND rail = ?',
     (row) => record<Docs['walk']>(row),
   ],
+  sighting: [
+    'SELECT * FROM sightings WHERE organisation = ? AND run = ? AND quote = ?',
+    (row) => ({
+      run: text(row, 'run') as RunId,
+      quote: text(row, 'quote'),
+      node: text(row, 'node') as NodeId,
+      merchant: text(row, 'merchant'),
+      atSeconds: seconds(whole(row, 'seen_at')),
+    }),
+  ],
   lastEvent: [
     `SELECT stream, seq, hash, body FROM events WHERE organisation = ? AND stream = ?
      ORDER BY seq DESC LIMIT 1`,
@@ -277,6 +287,11 @@ const WRITERS: { readonly [K in DocKind]: Writer<K> } = {
     `INSERT INTO walks (organisation, rail, record) VALUES (?, ?, ?)
      ON CONFLICT (organisation, rail) DO UPDATE SET record = excluded.record`,
     ...[org, walk.rail, JSON.stringify(walk)],
+  ],
+  sighting: ({ run, quote, node, merchant, atSeconds }, org) => [
+    `INSERT INTO sightings (organisation, run, quote, node, merchant, seen_at)
+     VALUES (?, ?, ?, ?, ?, ?)`,
+    ...[org, run, quote, node, merchant, atSeconds],
   ],
 }
 

@@ -335,6 +335,20 @@ CREATE INDEX authorisations_open ON authorisations (organisation, ordinal)
   WHERE state IN ('placing', 'open', 'voiding');
 `
 
+/** Which quotes the lookers of a run were given: what a leaf of it presents is its own finding, or it is not. */
+const SIGHTINGS = `
+CREATE TABLE sightings (
+  organisation TEXT NOT NULL,
+  run TEXT NOT NULL,
+  quote TEXT NOT NULL CHECK (length(quote) = 43),
+  node TEXT NOT NULL,
+  merchant TEXT NOT NULL,
+  seen_at INTEGER NOT NULL CHECK (seen_at >= 0),
+  PRIMARY KEY (organisation, run, quote),
+  FOREIGN KEY (organisation, run) REFERENCES runs (organisation, id)
+) STRICT, WITHOUT ROWID;
+`
+
 /** What makes version n of the tables from version n - 1, in order. A step that was once released never changes. */
 const STEPS: readonly string[] = [
   FIRST,
@@ -345,6 +359,7 @@ const STEPS: readonly string[] = [
   CHAINED_ONCE,
   AUTHORISATIONS,
   THE_RAILS_WORD,
+  SIGHTINGS,
 ]
 
 /** Written to `user_version`; a file with a higher one was made by a newer program. */

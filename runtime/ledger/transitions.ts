@@ -15,6 +15,7 @@ import type { Hearing } from '../core/inbox.ts'
 import type { CommandName, Commands } from '../core/ledger.ts'
 import { askAuthorisation, authorised, draw, moveAuthorisation } from './authorisations.ts'
 import { complete } from './completing.ts'
+import { decided } from './decisions.ts'
 import { Draft, type Load, runSteps, type Steps } from './draft.ts'
 import { erase, eraseParts } from './erasure.ts'
 import { decideHold, refuse } from './holds.ts'
@@ -54,6 +55,7 @@ export const TRANSITIONS: Transitions = {
   refundFailed,
   refundUnknown,
   refuse,
+  decided,
   decideHold,
   setStanding,
   close,

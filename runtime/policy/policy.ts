@@ -7,8 +7,15 @@
 import { Fault } from '../core/errors.ts'
 import { sha256 } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
-import type { PaymentFacts, Policy, PolicyDecision, RuleVerdict } from '../core/judges.ts'
+import type {
+  OriginFacts,
+  PaymentFacts,
+  Policy,
+  PolicyDecision,
+  RuleVerdict,
+} from '../core/judges.ts'
 import { CURRENCIES } from '../core/money.ts'
+import { SOURCES } from '../core/provenance.ts'
 import type { PolicyConfig, Rule } from './rules.ts'
 
 /** The rule id that stands for the mandate's own `approvalAbove`. */
@@ -31,11 +38,15 @@ export function createPolicy(config: PolicyConfig): Policy {
 function decide(rules: readonly Rule[], facts: PaymentFacts): PolicyDecision {
   assertReadable(facts)
   const objections = rules.flatMap((rule) => objection(rule, facts) ?? [])
+  const all = [...mandateApproval(facts), ...objections]
   return {
-    verdicts: [...mandateApproval(facts), ...objections],
+    // Whoever is asked is asked with the word that says most.
+    verdicts: [...all.filter(({ code }) => code), ...all.filter(({ code }) => !code)],
     bounds: rules.flatMap((rule) => bound(rule) ?? []),
   }
 }
+
+const NO_ORIGINS: OriginFacts = { payee: 'page', amount: 'page', payees: 0 }
 
 /** A comparison with something that is no number is false, and false means allow: so nothing else gets in. */
 function assertReadable(facts: PaymentFacts): void {
@@ -46,6 +57,13 @@ function assertReadable(facts: PaymentFacts): void {
   }
   if (!CURRENCIES.includes(facts.currency)) throw new TypeError('expected a known currency')
   if (typeof facts.recurring !== 'boolean') throw new TypeError('expected a boolean')
+  const { payee, amount: from, payees, written = 0 } = facts.origins ?? NO_ORIGINS
+  if (!SOURCES.includes(payee) || !SOURCES.includes(from)) {
+    throw new TypeError('expected known sources')
+  }
+  if (![payees, written].every((n) => Number.isSafeInteger(n) && n >= 0)) {
+    throw new TypeError('expected safe integers of at least 0')
+  }
 }
 
 function mandateApproval({ amount, approvalAbove }: PaymentFacts): RuleVerdict[] {
@@ -74,7 +92,20 @@ function objection(rule: Rule, facts: PaymentFacts): RuleVerdict | undefined {
       )
     case 'recurring':
       return when(facts.recurring, 'hold')
+    case 'untrusted_origin': {
+      const code = untrusted(facts)
+      return code && { rule: rule.id, effect: 'hold', code }
+    }
   }
+}
+
+/** What is not known to be the run's own finding counts as a stranger's. */
+function untrusted({ amount, origins }: PaymentFacts): RuleVerdict['code'] {
+  if (origins === undefined) return 'payee_from_untrusted'
+  if (origins.payee === 'page' && origins.payees > 1) return 'payee_from_untrusted'
+  const { written } = origins
+  const isMore = origins.amount === 'page' && written !== undefined && amount > written
+  return isMore ? 'amount_from_untrusted' : undefined
 }
 
 const isOver = (
@@ -102,6 +133,7 @@ function bound(rule: Rule): Bound | undefined {
     case 'approval_above':
     case 'deny_list':
     case 'recurring':
+    case 'untrusted_origin':
       return undefined
   }
 }

@@ -35,6 +35,11 @@ const ruleSchema = z.discriminatedUnion('kind', [
   }),
   /** Asks a person about an offer that would be charged again and again. */
   z.strictObject({ kind: z.literal('recurring'), id }),
+  /**
+   * Asks a person about a quote that no looker of the run was given: where the mandate leaves a choice of payees, and where
+   * it is for more than every amount that the principal wrote.
+   */
+  z.strictObject({ kind: z.literal('untrusted_origin'), id }),
 ])
 
 export type Rule = z.infer<typeof ruleSchema>
@@ -49,10 +54,11 @@ export const policySchema = z.strictObject({
 
 export type PolicyConfig = z.infer<typeof policySchema>
 
-/** What holds where the operator says nothing: recurring charges and double payments go to a person. */
+/** What holds where the operator says nothing: recurring charges, double payments, and quotes from elsewhere go to a person. */
 export const DEFAULT_POLICY: PolicyConfig = {
   rules: [
     { kind: 'recurring', id: 'recurring-needs-a-person' },
     { kind: 'duplicate', id: 'same-payment-twice-in-a-day' },
+    { kind: 'untrusted_origin', id: 'quote-from-elsewhere' },
   ],
 }

@@ -35,6 +35,7 @@ describe('every command', () => {
         'audit verify',
         'backup',
         'cancel',
+        'decide',
         'demo',
         'erase',
         'freeze',

@@ -214,6 +214,12 @@ export const SCENES: Scenes = {
     return { run: run.id, holder: 'a gateway', seconds: 30, now: NOW }
   },
   refuse: async (ledger) => refusalOf((await startChain(ledger)).leaf),
+  decided: async (ledger) => {
+    const { leaf } = await startChain(ledger)
+    const { node, run, checks, proof, now } = refusalOf(leaf)
+    const count = { key: `decisions:${node}`, maxCount: 3 }
+    return { node, run, payment: aPayment(leaf).id, checks, count, proof, now }
+  },
   decideHold: async (ledger) => {
     const { leaf } = await startChain(ledger)
     const hold = aHold(leaf)

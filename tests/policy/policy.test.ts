@@ -16,6 +16,7 @@ const facts = (change: Partial<PaymentFacts> = {}): PaymentFacts => ({
   payeeCount: 0,
   hourCount: 0,
   duplicateCount: 0,
+  origins: { payee: 'operator', amount: 'quote', payees: 2 },
   ...change,
 })
 

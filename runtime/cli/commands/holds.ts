@@ -23,6 +23,7 @@ export function holdCard(io: Pick<Io, 'colour'>, hold: HoldView): string {
       `${line.quantity} × ${shown(line.title, 60)} (${line.sku}) at ${money(line.unitAmount)}`,
     ]),
     ['sold by', hold.merchant],
+    ...(hold.trail ?? []).map((line, i) => [i === 0 ? 'from' : '', shown(line, 240)]),
     ['drawn on', hold.path.map(({ label }) => shown(label, 40)).join(' › ')],
     ['why', hold.rule === undefined ? hold.code : `${hold.code} (${shown(hold.rule)})`],
     ['until', isoTime(seconds(hold.expiresAtSeconds))],

@@ -1,5 +1,6 @@
 /** Check 7: no rule of the operator forbids the payment, and where one asks for a person, that person has said yes. */
-import { deny, hold } from '../../core/codes.ts'
+import { type Denial, deny, hold } from '../../core/codes.ts'
+import type { RuleVerdict } from '../../core/judges.ts'
 import type { Attempt } from '../attempt.ts'
 import type { Facts, Judgement } from '../facts.ts'
 
@@ -14,5 +15,9 @@ export function policy({ operation }: Attempt, { policy: facts, approved }: Fact
   if (forbids !== undefined) return deny('policy', forbids.rule)
   if (facts.refusedByPerson) return deny('policy', REFUSED_BY_PERSON)
   const asks = verdicts[0]
-  return asks === undefined || approved === true ? undefined : hold('approval_required', asks.rule)
+  return asks === undefined || approved === true ? undefined : askedBy(asks)
 }
+
+/** The hold that a rule asks for, in the words that an agent may know. */
+export const askedBy = ({ code, rule }: Partial<RuleVerdict>): Denial =>
+  hold(code ?? 'approval_required', rule)

@@ -1,7 +1,8 @@
 /** Check 8: the ledger has set the money aside. What it refused is put into the words of the check that it belongs to. */
-import { deny, hold } from '../../core/codes.ts'
+import { deny } from '../../core/codes.ts'
 import type { Attempt } from '../attempt.ts'
 import type { Facts, Judgement } from '../facts.ts'
+import { askedBy } from './07-policy.ts'
 
 export function funds({ operation }: Attempt, { funds: facts, policy }: Facts): Judgement {
   if (operation !== 'pay') return 'not-applicable'
@@ -13,6 +14,6 @@ export function funds({ operation }: Attempt, { funds: facts, policy }: Facts): 
       return facts.denial
     case 'refused':
       if (facts.why !== 'stale') return deny(facts.why)
-      return hold('approval_required', policy?.decision.verdicts[0]?.rule)
+      return askedBy(policy?.decision.verdicts[0] ?? {})
   }
 }

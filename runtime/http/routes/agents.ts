@@ -5,6 +5,7 @@
 import { receiptOf } from '../../audit/receipts.ts'
 import {
   closedNodeSchema,
+  decisionAnswerSchema,
   ownNodeSchema,
   paymentAnswerSchema,
   paymentBody,
@@ -68,6 +69,16 @@ export function agentRoutes(deps: RouteDeps): Route[] {
         409: paymentAnswerSchema,
       },
       handle: ({ raw }) => gateway.pay(raw),
+    }),
+    route({
+      method: 'POST',
+      path: '/decisions',
+      who: ['holder'],
+      summary:
+        'What a payment of this quote would be answered, by the same checks. Nothing is reserved, paid or asked of a person.',
+      body: paymentBody,
+      answers: { 200: decisionAnswerSchema, 202: decisionAnswerSchema, 403: decisionAnswerSchema },
+      handle: ({ raw }) => gateway.decide(raw),
     }),
     route({
       method: 'POST',
