@@ -21,6 +21,7 @@ import {
   aPayment,
   aProof,
   aReserve,
+  aTrail,
   fixedClock,
   NOW,
   paySubmitted,
@@ -60,7 +61,17 @@ export async function writtenLog(): Promise<Written> {
   const refusal = { node: leaf.id, run: run.id, checks: allPassed, now: NOW }
   const denial = deny('quote_expired')
   await ledger.execute('refuse', { ...refusal, denial, proof: aProof(leaf) })
-  const payment = aPayment(leaf)
+  const trail = { provenance: aTrail() }
+  const payment = { ...aPayment(leaf), ...trail }
+  accepted(
+    await ledger.execute('decided', {
+      ...refusal,
+      payment: payment.id,
+      count: { key: 'decisions' },
+      proof: aProof(leaf),
+      ...trail,
+    }),
+  )
   const digest = sha256('card')
   const { id, node, payee, merchant, amount, currency, lines } = payment
   accepted(
@@ -77,11 +88,14 @@ export async function writtenLog(): Promise<Written> {
         createdAtSeconds: NOW,
         state: 'open',
       },
+      ...trail,
     }),
   )
   const approval = { hold: holdIdOf(id, digest), digest }
   await ledger.execute('decideHold', { ...approval, ...act, decision: 'approved' })
-  accepted(await ledger.execute('reserve', aReserve(leaf, { approval, nonce: 'n' })))
+  accepted(
+    await ledger.execute('reserve', { ...aReserve(leaf, { approval, nonce: 'n' }), payment }),
+  )
   const settle = { payment: id, amount: minor(900), railReference: 'rail 1', now: NOW }
   const { payment: settled } = accepted(await ledger.execute('settle', settle))
   const other = await paySubmitted(ledger, second)

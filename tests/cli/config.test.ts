@@ -45,7 +45,11 @@ describe('the configuration', () => {
     const config = parseConfig(JSON.stringify(good()))
     expect(config.listen).toEqual({ host: '127.0.0.1', port: 8080, mode: 'local', hosts: [] })
     expect(config.monitor).toEqual({ kind: 'none' })
-    expect(config.policy.rules.map(({ kind }) => kind)).toEqual(['recurring', 'duplicate'])
+    expect(config.policy.rules.map(({ kind }) => kind)).toEqual([
+      'recurring',
+      'duplicate',
+      'untrusted_origin',
+    ])
   })
 
   it.each([

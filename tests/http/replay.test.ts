@@ -134,6 +134,12 @@ const REQUESTS: Record<string, (of: Place) => Asked | Promise<Asked>> = {
     body: { quote },
     notFor: child,
   }),
+  'POST /decisions': ({ leaf, child, quote }) => ({
+    by: leaf,
+    path: '/decisions',
+    body: { quote },
+    notFor: child,
+  }),
   'POST /runs/:run/nodes': (of) => ({
     by: of.root,
     path: `/runs/${of.root.run}/nodes`,

@@ -4,6 +4,7 @@ import { authorisationsContract } from './contract/authorisations.ts'
 import { type Bench, benchOf, type Opened } from './contract/bench.ts'
 import { closeContract } from './contract/close.ts'
 import { createRunContract } from './contract/create-run.ts'
+import { decidedContract } from './contract/decided.ts'
 import { eraseContract } from './contract/erase.ts'
 import { finishRunContract } from './contract/finish-run.ts'
 import { inboxContract } from './contract/inbox.ts'
@@ -33,6 +34,7 @@ const CONTRACT = {
   release: releaseContract,
   refund: refundContract,
   refuse: refuseContract,
+  decided: decidedContract,
   setStanding: setStandingContract,
   close: closeContract,
   note: noteContract,

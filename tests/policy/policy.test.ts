@@ -56,6 +56,27 @@ describe('a rule', () => {
       hold,
     ],
     [
+      'untrusted_origin asks about a payee that somebody chose elsewhere, where there was a choice',
+      { kind: 'untrusted_origin' },
+      { origins: { payee: 'page', amount: 'page', payees: 1 } },
+      { origins: { payee: 'page', amount: 'page', payees: 2 } },
+      [{ rule: 'r', effect: 'hold', code: 'payee_from_untrusted' }],
+    ],
+    [
+      'untrusted_origin asks about an amount from elsewhere above what was written, and not at it',
+      { kind: 'untrusted_origin' },
+      { origins: { payee: 'page', amount: 'page', payees: 1, written: minor(1_000) } },
+      { origins: { payee: 'page', amount: 'page', payees: 1, written: minor(999) } },
+      [{ rule: 'r', effect: 'hold', code: 'amount_from_untrusted' }],
+    ],
+    [
+      'untrusted_origin asks nothing about a signed quote of the run’s own, however dear',
+      { kind: 'untrusted_origin' },
+      { origins: { payee: 'operator', amount: 'quote', payees: 2, written: minor(1) } },
+      { origins: { payee: 'page', amount: 'quote', payees: 2 } },
+      [{ rule: 'r', effect: 'hold', code: 'payee_from_untrusted' }],
+    ],
+    [
       'first_payment_above lets a small first payment pass',
       { kind: 'first_payment_above', currency: 'INR', above: 1_000 },
       { amount: minor(1_000) },
@@ -154,6 +175,10 @@ describe('the policy', () => {
       { hourCount: -1 },
       { currency: 'XXX' },
       { recurring: undefined },
+      { origins: { payee: 'nobody', amount: 'quote', payees: 2 } },
+      { origins: { payee: 'operator', amount: undefined, payees: 2 } },
+      { origins: { payee: 'page', amount: 'page', payees: Number.NaN } },
+      { origins: { payee: 'page', amount: 'page', payees: 1, written: -1 } },
     ]
     for (const change of broken) {
       const answer = policy.decide(facts(change as Partial<PaymentFacts>))
@@ -180,6 +205,23 @@ describe('the policy', () => {
     expect(rules({ ...cap, currency: 'XXX' })).toBe(false)
     expect(rules(cap, cap)).toBe(false)
     expect(rules({ kind: 'allow_all', id: 'a' })).toBe(false)
+  })
+
+  it('takes what it knows nothing of for a stranger’s', async () => {
+    const { origins: _origins, ...bare } = facts()
+    const { verdicts } = await createPolicy(DEFAULT_POLICY).decide(bare)
+    expect(verdicts).toMatchObject([{ effect: 'hold', code: 'payee_from_untrusted' }])
+  })
+
+  it('asks first with the word that says most', async () => {
+    const origins = { payee: 'page', amount: 'page', payees: 2 } as const
+    const more = { approvalAbove: minor(1), recurring: true, origins }
+    const { verdicts } = await createPolicy(DEFAULT_POLICY).decide(facts(more))
+    expect(verdicts.map(({ rule }) => rule)).toEqual([
+      'quote-from-elsewhere',
+      'mandate_approval_above',
+      'recurring-needs-a-person',
+    ])
   })
 
   it('sends recurring charges and double payments to a person where nothing was configured', async () => {

@@ -20,6 +20,7 @@ import type {
   Submit,
 } from '../../runtime/core/ledger.ts'
 import { type Minor, minor, ZERO } from '../../runtime/core/money.ts'
+import { type Provenance, QUOTES_DOOR } from '../../runtime/core/provenance.ts'
 import type { NodeRecord, PaymentRecord, RunRecord } from '../../runtime/core/records.ts'
 import { type Clock, later, type Seconds, seconds } from '../../runtime/core/time.ts'
 
@@ -167,6 +168,19 @@ export function aPayment(leaf: NodeRecord, options: PaymentOptions = {}): Paymen
     counters,
     checks: allPassed,
     createdAtSeconds: NOW,
+  }
+}
+
+/** The trail of a quote for one item that a looker of this id fetched. */
+export function aTrail(sku = 'rice-1kg', node: NodeId = 'nd_looker'): Provenance {
+  const item = { merchant: 'corner-shop', sku }
+  const quoted = [{ source: 'quote', tool: QUOTES_DOOR, item, node, at: NOW }] as const
+  return {
+    payee: [{ source: 'mandate' }, { source: 'operator' }],
+    amount: quoted,
+    currency: [{ source: 'mandate' }, ...quoted],
+    quantity: quoted,
+    recurring: quoted,
   }
 }
 

@@ -17,6 +17,7 @@ import {
   aReserve,
   aRun,
   aSplit,
+  aTrail,
   fixedClock,
   NOW,
 } from './ledger.ts'
@@ -61,7 +62,8 @@ export async function aPersonalRun(ledger: Ledger, jti = 'personal') {
     denial: deny('approval_required'),
     checks: allPassed,
     proof: aProof(held, `held ${jti}`),
-    hold: { ...aHold(held), lines: lines(PLANTED.held) },
+    hold: { ...aHold(held), lines: lines(PLANTED.held), provenance: aTrail(PLANTED.sku) },
+    provenance: aTrail(PLANTED.sku),
     now: NOW,
   }
   accepted(await ledger.execute('refuse', refused))
@@ -72,7 +74,12 @@ export async function aPersonalRun(ledger: Ledger, jti = 'personal') {
     now: NOW,
   })
   const reserve = aReserve(leaf, { nonce: `nonce ${jti}` })
-  const payment = { ...reserve.payment, account: PLANTED.account, lines: lines(PLANTED.title) }
+  const payment = {
+    ...reserve.payment,
+    account: PLANTED.account,
+    lines: lines(PLANTED.title),
+    provenance: aTrail(PLANTED.sku),
+  }
   accepted(await ledger.execute('reserve', { ...reserve, payment }))
   accepted(
     await ledger.execute('markUnknown', { payment: payment.id, reason: 'timeout', now: NOW }),

@@ -1,9 +1,9 @@
 /** What every store must hold to: notes and steps. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseEvent } from '../../../runtime/core/events.ts'
-import { sha256 } from '../../../runtime/core/ids.ts'
+import { type NodeId, sha256 } from '../../../runtime/core/ids.ts'
 import type { Ledger, ProofUse } from '../../../runtime/core/ledger.ts'
-import { seconds } from '../../../runtime/core/time.ts'
+import { later, seconds } from '../../../runtime/core/time.ts'
 import { accepted, aProof, NOW, startChain, startRun } from '../../support/ledger.ts'
 import type { Bench } from './bench.ts'
 
@@ -33,6 +33,48 @@ export function noteContract(bench: Bench): void {
       expect(gateway.seq).toBe(2)
       await unchangedBy('note', login, { head: gateway })
       await refusedBy('note', { ...input, stream: 'nd_none' }, 'not_found')
+    })
+
+    it('knows a quote that was read in its run again, by the first reading, in no other run', async () => {
+      const { leaf, run } = await startChain(ledger)
+      const { leaf: stranger } = await startChain(ledger, { jti: 'another' })
+      const quote = sha256('a quote')
+      const seen = {
+        ...{ run: run.id, quote, node: leaf.id, merchant: 'corner-shop', atSeconds: NOW },
+      }
+      const input = {
+        stream: leaf.id,
+        type: 'read',
+        data: { attempt: 'a' },
+        seen,
+        now: NOW,
+      } as const
+      const { head } = accepted(await ledger.execute('note', input))
+      await unchangedBy('note', input, { head })
+      const asked = (node: NodeId) => ledger.snapshot({ node, seen: quote })
+      expect((await asked(leaf.id))?.seen).toEqual(seen)
+      const again = { ...seen, atSeconds: later(NOW, 60) }
+      accepted(await ledger.execute('note', { ...input, data: { attempt: 'b' }, seen: again }))
+      expect((await asked(leaf.id))?.seen).toEqual(seen)
+      expect((await (await bench.again()).snapshot({ node: leaf.id, seen: quote }))?.seen).toEqual(
+        seen,
+      )
+      expect((await asked(stranger.id))?.seen).toBeUndefined()
+      expect((await ledger.snapshot({ node: leaf.id }))?.seen).toBeUndefined()
+      const other = { node: leaf.id, seen: sha256('another quote') }
+      expect((await ledger.snapshot(other))?.seen).toBeUndefined()
+    })
+
+    it('takes no reading for another run, for another node or in the gateway’s stream', async () => {
+      const { leaf, run, planner } = await startChain(ledger)
+      const { leaf: stranger } = await startChain(ledger, { jti: 'another' })
+      const of = { quote: sha256('a quote'), merchant: 'corner-shop', atSeconds: NOW }
+      const note = { type: 'read', data: {}, now: NOW } as const
+      const seen = { ...of, run: run.id, node: leaf.id }
+      await refusedBy('note', { ...note, stream: stranger.id, seen }, 'conflict')
+      await refusedBy('note', { ...note, stream: planner.id, seen }, 'conflict')
+      accepted(await ledger.execute('note', { ...note, stream: 'gateway' }))
+      await refusedBy('note', { ...note, stream: 'gateway', data: { a: 1 }, seen }, 'conflict')
     })
 
     it('starts the gateway’s stream with a note as well', async () => {
