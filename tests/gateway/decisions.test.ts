@@ -172,11 +172,16 @@ describe('a decision says what a payment would be answered', () => {
   })
 })
 
-it('a hundred decisions move nothing; one more is turned away, and the leaf can still pay', async () => {
-  const { world, leaf, run } = await ready({
-    ceiling: 5_000,
-    window: { zone: 'UTC', perDay: 1_000 },
-  })
+it('a hundred decisions move nothing; one more is turned away unasked, and the leaf can still pay', async () => {
+  let asked = 0
+  const monitor: Monitor = {
+    judge: async () => {
+      asked += 1
+      return { kind: 'allow' }
+    },
+  }
+  const claims = { ceiling: 5_000, window: { zone: 'UTC', perDay: 1_000 } }
+  const { world, leaf, run } = await ready(claims, new World({ deps: { monitor } }))
   const before = await kept(world, leaf)
   for (let i = 0; i < LIMITS.decisions; i += 1) expect((await decide(world, leaf)).status).toBe(200)
   expect(await kept(world, leaf)).toEqual(before)
@@ -186,9 +191,9 @@ it('a hundred decisions move nothing; one more is turned away, and the leaf can 
     expect([reserved, spent]).toEqual([0, 0])
   }
   expect(world.rail.orders).toEqual([])
-  const events = await typesOf(world, leaf)
+  const before101 = [await typesOf(world, leaf), asked]
   expect(brief(await decide(world, leaf))).toBe('429 rate_limited')
-  expect(await typesOf(world, leaf)).toEqual(events)
+  expect([await typesOf(world, leaf), asked]).toEqual(before101)
   expect(brief(await world.pay(leaf))).toBe('200 allow settled')
 })
 
