@@ -168,7 +168,7 @@ describe('a decision says what a payment would be answered', () => {
     expect(brief(answer)).toBe('403 deny monitor_objects')
     expect(statusesOf(answer)).toBe(`${'passed '.repeat(8)}failed`)
     expect(await kept(world, leaf)).toEqual(before)
-    expect(await typesOf(world, leaf)).toEqual(['opened', 'decided'])
+    expect(await typesOf(world, leaf)).toEqual(['opened', 'judged', 'decided'])
   })
 })
 
@@ -195,6 +195,24 @@ it('a hundred decisions move nothing; one more is turned away unasked, and the l
   expect(brief(await decide(world, leaf))).toBe('429 rate_limited')
   expect([await typesOf(world, leaf), asked]).toEqual(before101)
   expect(brief(await world.pay(leaf))).toBe('200 allow settled')
+})
+
+it('what a monitor said to a decision stands for the payment, and is asked for once', async () => {
+  const { world, leaf } = await ready({}, new World({ deps: { monitor: judging('object') } }))
+  expect(brief(await decide(world, leaf))).toBe('403 deny monitor_objects')
+  expect(brief(await decide(world, leaf))).toBe('403 deny monitor_objects')
+  expect(brief(await world.pay(leaf))).toBe('403 deny monitor_objects')
+})
+
+it('a leaf that is frozen while it is judged is told so, as a payment would be', async () => {
+  const policy = createPolicy({ rules: [] })
+  const { world, leaf } = await ready({}, new World({ policy }))
+  const decidePolicy: typeof policy.decide = async (facts) => {
+    await world.gateway.freeze(leaf.id, 'olga')
+    return policy.decide(facts)
+  }
+  world.rebuild({ policy: { ...policy, decide: decidePolicy } })
+  expect(brief(await decide(world, leaf))).toBe('403 deny frozen')
 })
 
 it('a decision on a store that differs from its log is a fault and no verdict', async () => {
