@@ -16,6 +16,7 @@ const PRODUCT = ['runtime', 'agents', 'merchant', 'console', 'eval']
 const RANKS: readonly (readonly string[])[] = [
   ['core'],
   ['client'],
+  ['mcp'],
   ['tokens', 'policy', 'rails', 'secrets'],
   ['audit'],
   ['ledger'],

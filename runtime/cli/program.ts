@@ -13,6 +13,7 @@ import { decisionCommand } from './commands/decide.ts'
 import { demoCommand } from './commands/demo.ts'
 import { decideCommand, holdsCommand } from './commands/holds.ts'
 import { keysCommand, mandateCommand } from './commands/keys.ts'
+import { mcpCommand } from './commands/mcp.ts'
 import { paymentsCommand } from './commands/payments.ts'
 import { railCommand } from './commands/rail.ts'
 import { receiptCommand } from './commands/receipt.ts'
@@ -72,6 +73,7 @@ export function createProgram(io: Io): Command {
     auditCommand(io),
     receiptCommand(io),
     tokenCommand(io),
+    mcpCommand(io),
     loginCodeCommand(io),
   ]
   for (const each of commands) program.addCommand(each)

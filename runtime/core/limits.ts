@@ -8,6 +8,12 @@ export const LIMITS = {
   headerBytes: 64 * 1024,
   /** A quote of 64 lines with long titles fits twice over. */
   bodyBytes: 64 * 1024,
+  /** One message of MCP over stdio: the largest quote and what is around it. Over HTTP a body's own limit holds. */
+  mcpLineBytes: 96 * 1024,
+  /** Requests of one MCP caller that are answered at once: a model's turn has a few. */
+  mcpInFlight: 32,
+  /** Characters of a JSON-RPC id: clients count, or write a UUID. */
+  mcpIdChars: 128,
   /** A receipt with the longest ids and references is some 2,000 characters. */
   receiptChars: 8 * 1024,
   /** Receipts that nobody knows, asked about in one minute; one that is known, asked about by whoever has it. */

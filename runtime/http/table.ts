@@ -2,6 +2,7 @@
 import type { Route } from './route.ts'
 import { agentRoutes } from './routes/agents.ts'
 import type { RouteDeps } from './routes/deps.ts'
+import { mcpRoutes } from './routes/mcp.ts'
 import { holdRoutes, standingRoutes } from './routes/operators.ts'
 import { paymentRoutes } from './routes/payments.ts'
 import { receiptRoutes } from './routes/receipts.ts'
@@ -13,6 +14,7 @@ export const routeTable = (deps: RouteDeps): readonly Route[] => [
   ...serviceRoutes(deps),
   ...runRoutes(deps),
   ...agentRoutes(deps),
+  ...mcpRoutes(deps),
   ...holdRoutes(deps),
   ...paymentRoutes(deps),
   ...standingRoutes(deps),

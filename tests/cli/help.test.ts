@@ -52,6 +52,7 @@ describe('every command', () => {
         'payments settlement',
         'login-code',
         'mandate sign',
+        'mcp',
         'rail check',
         'rail register-payee',
         'rail save-instrument',

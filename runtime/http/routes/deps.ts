@@ -10,6 +10,7 @@ import type { Reconciler, Round } from '../../gateway/reconcile.ts'
 import type { Feeds } from '../feed.ts'
 import type { Operator, Operators } from '../operators.ts'
 import type { Route } from '../route.ts'
+import type { LogEntry } from '../server.ts'
 import type { Streams } from '../stream.ts'
 import type { Views } from '../views.ts'
 
@@ -45,6 +46,8 @@ export interface RouteDeps {
   readonly metrics: () => Promise<string>
   /** Begins a demonstration run; absent where there is none. */
   readonly demo?: () => Promise<RunId>
+  /** The operator's log. */
+  readonly log: (entry: LogEntry) => void
   /** The finished table, for the document that describes it. */
   readonly table: () => readonly Route[]
 }
