@@ -159,7 +159,7 @@ describe('requests under way', () => {
     const quote = world.gateway.quote()
     const pipe = await opened(await world.leaf(quote))
     const before = world.gateway.rail.paid
-    const release = world.holdRail()
+    const { release } = world.holdRail()
     pipe.send(call('same', 'pay', { quote }))
     pipe.send(call('same', 'about', {}))
     expect((await pipe.answer(null)).error?.message).toMatch(/^a request of this id is in flight/)
@@ -174,7 +174,7 @@ describe('requests under way', () => {
   it('as many as the limit are taken, and one more is told to wait', async () => {
     const quote = world.gateway.quote()
     const pipe = await opened(await world.leaf(quote))
-    const release = world.holdRail()
+    const { release } = world.holdRail()
     for (let id = 0; id < LIMITS.mcpInFlight; id += 1) pipe.send(call(id, 'pay', { quote }))
     pipe.send(call('more', 'about', {}))
     expect((await pipe.answer('more')).error?.message).toMatch(/^too many requests/)
@@ -200,7 +200,7 @@ describe('requests under way', () => {
   it('a cancelled call goes on and is answered, because a payment cannot be called back', async () => {
     const quote = world.gateway.quote()
     const pipe = await opened(await world.leaf(quote))
-    const release = world.holdRail()
+    const { release } = world.holdRail()
     pipe.send(call(1, 'pay', { quote }))
     pipe.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
     pipe.send({ jsonrpc: '2.0', id: 2, method: 'ping' })
@@ -215,7 +215,7 @@ describe('requests under way', () => {
       const quote = world.gateway.quote()
       const pipe = await opened(await world.leaf(quote))
       const before = world.gateway.rail.paid
-      const release = world.holdRail()
+      const { release } = world.holdRail()
       pipe.send(call(1, 'pay', { quote }))
       pipe.send({ jsonrpc: '2.0', id: 2, method: 'ping' })
       await pipe.answer(2)

@@ -107,10 +107,10 @@ describe('the process', () => {
     call(3, 'pay', { quote: 'a.b.c' })
     await answered(3)
     const before = world.gateway.rail.paid
-    const release = world.holdRail()
+    const { reached, release } = world.holdRail()
     call(4, 'pay', { quote })
     call(5, 'nothing', {})
-    await answered(5)
+    await Promise.all([answered(5), reached])
     child.kill('SIGTERM')
     await sleep(50)
     release()

@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { createClient } from '../../runtime/client/client.ts'
@@ -35,10 +34,8 @@ export interface World {
   readonly folder: string
   /** From now on the shop fails with these words. */
   failShop(words: string): void
-  /** From now on the rail waits until the returned function is called. */
-  holdRail(): () => void
-  /** Once the rail has paid so many. */
-  settledCount(paid: number): Promise<void>
+  /** From now on the rail waits until it is released; `reached` once a payment has come to it. */
+  holdRail(): { readonly reached: Promise<void>; release(): void }
   looker(): Promise<Held>
   leaf(quote: string): Promise<Held>
   /** Files with the node's token and key, as a person would keep them. */
@@ -62,7 +59,7 @@ export async function startWorld(mandate: object = {}): Promise<World> {
   // The first ones are for children that a tool makes.
   let places = 20
   let failure: string | undefined
-  let held: Promise<void> | undefined
+  let held: { readonly until: Promise<void>; reach(): void } | undefined
   const merchants: Merchants = {
     ids: [SHOP],
     search: async () => {
@@ -81,7 +78,8 @@ export async function startWorld(mandate: object = {}): Promise<World> {
   const rail = fakeRail()
   const pay = rail.pay.bind(rail)
   rail.pay = async (payment) => {
-    await held
+    held?.reach()
+    await held?.until
     return pay(payment)
   }
   const started = await startGateway({
@@ -103,15 +101,14 @@ export async function startWorld(mandate: object = {}): Promise<World> {
       failure = words
     },
     holdRail: () => {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      held = promise
-      return () => {
+      const released = Promise.withResolvers<void>()
+      const reached = Promise.withResolvers<void>()
+      held = { until: released.promise, reach: () => reached.resolve() }
+      const release = () => {
         held = undefined
-        resolve()
+        released.resolve()
       }
-    },
-    settledCount: async (paid) => {
-      while (rail.paid < paid) await sleep(5)
+      return { reached: reached.promise, release }
     },
     looker: () => split(started, planner, places++, { kind: 'looker', ceiling: minor(0) }),
     leaf: (quote) =>
