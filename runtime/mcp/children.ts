@@ -103,6 +103,8 @@ export function childrenIn({ client, run, token, holder, folder }: ChildrenOptio
         throw new Rejected('name_taken', 'expected a name that no other child has', 'name')
       }
       if (before !== undefined) await register(before, nodes)
+      // A key alone is what an end between the two files left: of a child that nobody was told of.
+      if (before === undefined) forget(name)
       const child = before ?? (await fresh(name, terms, nodes))
       return { claims: lastOf(child), tokenFile: `${name}.token`, keyFile: `${name}.jwk` }
     },

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Client, createClient } from '../../runtime/client/client.ts'
 import { ClientError } from '../../runtime/client/errors.ts'
+import { readToken } from '../../runtime/client/mint.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
 import { parseJson } from '../../runtime/core/json.ts'
-import { privateJwkSchema } from '../../runtime/core/keys.ts'
+import { privateJwkSchema, privateKeyOf, rawPublicKey } from '../../runtime/core/keys.ts'
 import { childrenIn } from '../../runtime/mcp/children.ts'
 import { createQueue } from '../../runtime/mcp/lanes.ts'
 import { manifestOf } from '../../runtime/mcp/manifest.ts'
@@ -117,6 +118,16 @@ describe('delegate', () => {
     registerNode = undefined
     const found = await ask({ name: 'lost', kind: 'planner', ceiling: 1_000 })
     expect(structured(found)).toMatchObject({ ceiling: 1_000, tokenFile: 'lost.token' })
+  })
+
+  it('a key without its token, as a crash leaves it, is in nobody’s way', async () => {
+    await ask({ name: 'crashed', kind: 'looker' })
+    rmSync(join(folder, 'out', 'crashed.token'))
+    const made = await ask({ name: 'crashed', kind: 'looker' })
+    expect(made.isError).toBeFalsy()
+    expect(
+      rawPublicKey(privateKeyOf(privateJwkSchema.parse(parseJson(contents('crashed.jwk'))))),
+    ).toBe(readToken(contents('crashed.token')).at(-1)?.holder)
   })
 
   it.each<[string, object, object]>([

@@ -1,4 +1,5 @@
 /** What no client of good will posts to `/mcp`, and what a client of good will may rely on. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signProof } from '../../runtime/client/proof.ts'
 import { proofFetch } from '../../runtime/client/proof-fetch.ts'
@@ -293,7 +294,12 @@ describe('payments over HTTP', () => {
     const quote = world.gateway.quote()
     const leaf = await world.leaf(quote)
     const before = world.gateway.rail.paid
-    const answers = await Promise.all([1, 2, 3].map((id) => send(leaf, call('pay', { quote }, id))))
+    const { reached, release } = world.holdRail()
+    const sent = [1, 2, 3].map((id) => send(leaf, call('pay', { quote }, id)))
+    // Out of order the others would be told by now that it is on its way.
+    await Promise.all([reached, sleep(100)])
+    release()
+    const answers = await Promise.all(sent)
     const found = answers.map(({ json }) => json.result.structuredContent)
     expect(
       new Set(found.map(({ paymentId, receipt, state }) => `${paymentId} ${receipt} ${state}`))

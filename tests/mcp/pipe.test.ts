@@ -188,7 +188,11 @@ describe('requests under way', () => {
     const quote = world.gateway.quote()
     const pipe = await opened(await world.leaf(quote))
     const before = world.gateway.rail.paid
+    const { reached, release } = world.holdRail()
     for (const id of [1, 2, 3]) pipe.send(call(id, 'pay', { quote }))
+    // Out of order the others would be told by now that it is on its way.
+    await Promise.all([reached, sleep(100)])
+    release()
     const answers = await Promise.all([1, 2, 3].map((id) => pipe.answer(id)))
     const found = answers.map(({ result }) => result?.structuredContent)
     expect(found[0]).toMatchObject({ verdict: 'allow', state: 'settled' })
