@@ -25,6 +25,7 @@ const ENTRY = [
   ['client/errors', 'ClientError'],
   ['client/mint', 'mintChild, readToken'],
   ['client/node', 'HeldNode, openNode, retrying'],
+  ['client/proof-fetch', 'proofFetch'],
   ['core/clock', 'systemClock'],
   ['core/errors', 'Rejected'],
 ] as const
@@ -33,6 +34,7 @@ const TYPES = [
   ['client/client', 'Client, ClientOptions, Fetch, FetchAnswer'],
   ['client/mint', 'Holder'],
   ['client/node', 'ChildWish, NodeOptions'],
+  ['client/proof-fetch', 'ProofFetchOptions'],
   ['client/watch', 'WatchOptions'],
   ['core/block', 'BlockClaims, NodeKind'],
   ['core/codes', 'Advice'],

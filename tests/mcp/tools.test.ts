@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { ClientError } from '../../runtime/client/errors.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
 import { canonicalJson } from '../../runtime/core/json.ts'
+import type { InOrder } from '../../runtime/mcp/lanes.ts'
 import { manifestOf, TOOLS, toolsOf } from '../../runtime/mcp/manifest.ts'
 import { type Described, descriptionOf, type Tool } from '../../runtime/mcp/tool.ts'
 import { score } from './rubric.ts'
@@ -61,6 +63,43 @@ describe('schemas', () => {
     expect(destructive.map(({ name }) => name)).toEqual(['pay', 'close_child'])
     const changing = TOOLS.filter(({ listed }) => !listed.annotations.readOnlyHint)
     expect(changing.map(({ name }) => name)).toEqual(['pay', 'delegate', 'close_child'])
+  })
+})
+
+describe('a call', () => {
+  it('of what changes something takes its turn, and of what only reads does not', async () => {
+    const args: Readonly<Record<string, object>> = {
+      search: { text: 'lamp' },
+      read_product: { merchant: 'shop', sku: 'lamp' },
+      get_quote: { merchant: 'shop', lines: [{ sku: 'lamp', quantity: 1 }] },
+      pay: { quote: 'a.b.c' },
+      delegate: { name: 'look', kind: 'looker' },
+      close_child: { node: 'nd_child' },
+    }
+    const gone = async () => {
+      throw new ClientError('gone', { status: 0, code: 'unreachable' })
+    }
+    const calls = {
+      node: 'nd_own',
+      run: 'run_own',
+      ownNode: gone,
+      search: gone,
+      product: gone,
+      quote: gone,
+      pay: gone,
+      closeNode: gone,
+    } as const
+    const inTurn: string[] = []
+    for (const tool of TOOLS) {
+      const inOrder: InOrder = (act) => {
+        inTurn.push(tool.name)
+        return act()
+      }
+      const context = { calls, clock: { nowMs: () => 0 }, inOrder, manifest: manifestOf(TOOLS) }
+      const result = await tool.call(args[tool.name], context, () => undefined)
+      expect([tool.name, result.isError]).toEqual([tool.name, true])
+    }
+    expect(inTurn).toEqual(['pay', 'delegate', 'close_child'])
   })
 })
 
