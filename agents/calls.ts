@@ -51,6 +51,8 @@ export interface Adapter {
   readonly origin: string
   /** The header that holds the key. */
   auth(key: string): { readonly [name: string]: string }
+  /** Loads the provider's library: a second, which only a process waits that asks. */
+  load(): Promise<unknown>
   /** Sends one request by the provider's library, through `fetch`. What it resolves with is not read. */
   put(
     options: { readonly model: string; readonly key: string; readonly origin: string },
@@ -108,6 +110,8 @@ type Tried<T> = { readonly answer: ModelAnswer<T> } | { readonly failed: Failed 
 
 /** A `Model` over one provider. Throws ModelFault for anything but a clean, valid answer. */
 export function createModel(adapter: Adapter, options: CallOptions): Model {
+  // Begun here, so that the first question, which may have few seconds, finds it there; `put` says what is wrong with it.
+  adapter.load().catch(() => undefined)
   const wires = new WeakMap<z.ZodType, Wire>()
   const wireFor = (schema: z.ZodType): Wire => {
     const wire = wires.get(schema) ?? wireOf(schema)

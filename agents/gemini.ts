@@ -73,7 +73,6 @@ const CALLS = new Set([
   ...['toolCall', 'toolResponse'],
 ])
 
-/** Loaded with the first question: it takes a second, which no process should wait that asks none. */
 const library = () => import('@google/genai')
 type Library = Awaited<ReturnType<typeof library>>
 
@@ -89,6 +88,7 @@ function manner(model: string, { ThinkingLevel }: Library) {
 const adapter: Adapter = {
   engine: 'gemini',
   origin: 'https://generativelanguage.googleapis.com',
+  load: library,
   auth: (key) => ({ 'x-goog-api-key': key }),
   async put({ model, key, origin }, { prompt, schema }, fetch) {
     const loaded = await library()

@@ -64,7 +64,6 @@ const CODES: ReadonlyMap<string, ModelFailure> = new Map([
   ['request_too_large', 'too_long'],
 ])
 
-/** Loaded with the first question. */
 const library = () => import('groq-sdk')
 
 const quiet = () => undefined
@@ -73,6 +72,7 @@ const LOGGER = { error: quiet, warn: quiet, info: quiet, debug: quiet }
 const adapter: Adapter = {
   engine: 'groq',
   origin: 'https://api.groq.com',
+  load: library,
   auth: (key) => ({ authorization: `Bearer ${key}` }),
   async put({ model, key, origin }, { role, prompt, schema }, fetch) {
     const { Groq } = await library()

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { monitorVerdictSchema } from '../../agents/monitor-shapes.ts'
 import { openModel } from '../../agents/open.ts'
 import { actionsSchema, choiceSchema } from '../../agents/shapes.ts'
 import { ModelFault } from '../../runtime/core/agents.ts'
@@ -18,6 +19,7 @@ const SCHEMAS = {
   plan: planSchema,
   actions: actionsSchema,
   choice: choiceSchema,
+  verdict: monitorVerdictSchema,
 }
 
 const exchangeSchema = z.strictObject({
@@ -27,7 +29,7 @@ const exchangeSchema = z.strictObject({
     role: z.enum(['planner', 'looker', 'chooser', 'monitor']),
     instructions: z.string(),
     input: z.unknown(),
-    schema: z.enum(['plan', 'actions', 'choice']),
+    schema: z.enum(['plan', 'actions', 'choice', 'verdict']),
   }),
   request: z.strictObject({ path: z.string(), body: z.unknown() }),
   response: z.strictObject({
