@@ -42,7 +42,12 @@ async function ended(claims: object) {
 
 describe('what models used', () => {
   it('is on the run and on each node that asked, with who answered and that the scripted planner took over', async () => {
-    const { run, nodes } = await ended({ task: '1 lamp', agent: { engine: 'gemini' } })
+    const { run, nodes } = await ended({
+      task: '1 lamp',
+      agent: { engine: 'gemini' },
+      // Room for one look, whatever other words there are.
+      limits: { depth: 4, fanOut: 8, nodes: 2 },
+    })
     // The planner was asked for the plan and for another one, the looker once.
     const models = { ...usage, calls: 3, inputTokens: 900, outputTokens: 120, costMicros: 369 }
     expect(run.models).toEqual({
