@@ -245,7 +245,6 @@ export const EVENT_DATA = {
   planned: noted,
   looked: noted,
   chose: noted,
-  /** A model was asked and gave no decision; what it used up by then counts. */
   unanswered: noted,
   unmet: noted,
   delivered: noted,
