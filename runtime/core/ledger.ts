@@ -177,7 +177,7 @@ export interface Close {
   readonly now: Seconds
 }
 
-/** An event without money: what a looker read, what a model answered or why it did not, an operator's login. `data` holds no free text. */
+/** An event without money: what a looker read, what a model answered, or why not. `data` holds no free text. */
 export interface Note {
   readonly stream: StreamId
   readonly type:
