@@ -49,8 +49,8 @@ export function createMonitor({
         // Never shortened: what is left out might be what matters.
         if (promptOf(request).user.length > LIMITS.monitorChars) return unavailable('too_long')
         const { value, usage, model: answered } = await ask(model, request)
-        const isOurs = answered === expects.model && model.engine === expects.engine
-        if (!isOurs) return unavailable('other_model', usage)
+        if (model.engine !== expects.engine || !isSame(expects.model, answered))
+          return unavailable('other_model', usage)
         return value.verdict === 'allow'
           ? { kind: 'allow', usage }
           : { kind: 'object', concerns: inOrder(value.concerns), usage }
@@ -60,6 +60,11 @@ export function createMonitor({
     },
   }
 }
+
+/** A version of the model that was asked for ends in its number (`gemini-2.0-flash-001`): it is that model. */
+const isSame = (asked: string, answered: string): boolean =>
+  answered === asked ||
+  (answered.startsWith(asked) && /^-[0-9]{3}$/.test(answered.slice(asked.length)))
 
 const unavailable = (why: MonitorFailure, usage?: Usage): MonitorAnswer => ({
   kind: 'unavailable',

@@ -4,8 +4,7 @@ import { loopbackUrlSchema } from './core/loopback.ts'
 import { monitorScriptSchema } from './policy/monitors.ts'
 
 /** Where a configuration names a provider and no model. */
-const GEMINI = 'gemini-3.5-flash-lite'
-const GROQ = 'openai/gpt-oss-120b'
+export const MODELS = { gemini: 'gemini-3.5-flash-lite', groq: 'openai/gpt-oss-120b' } as const
 
 const modelName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$/)
 const micros = z.number().int().min(0).max(1_000_000_000_000)
@@ -35,8 +34,16 @@ const engineOptions = {
 /** What plans, looks and chooses. */
 export const engineSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('scripted') }),
-  z.strictObject({ kind: z.literal('gemini'), ...engineOptions, model: modelName.default(GEMINI) }),
-  z.strictObject({ kind: z.literal('groq'), ...engineOptions, model: modelName.default(GROQ) }),
+  z.strictObject({
+    kind: z.literal('gemini'),
+    ...engineOptions,
+    model: modelName.default(MODELS.gemini),
+  }),
+  z.strictObject({
+    kind: z.literal('groq'),
+    ...engineOptions,
+    model: modelName.default(MODELS.groq),
+  }),
 ])
 
 const budgetSchema = (calls: number, tokens: number, costMicros: number) =>

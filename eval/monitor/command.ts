@@ -8,6 +8,7 @@ import {
 } from '../../agents/monitor-prompts.ts'
 import { openModel, type Provider } from '../../agents/open.ts'
 import { createScriptedModel } from '../../agents/scripted/model.ts'
+import { MODELS } from '../../runtime/config-models.ts'
 import type { Model } from '../../runtime/core/agents.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
@@ -35,7 +36,6 @@ Without a key the scripted judge answers: that measures the rules of this projec
 const clock = systemClock()
 
 const KEYS = { gemini: 'GEMINI_API_KEY', groq: 'GROQ_API_KEY' } as const
-const DEFAULTS = { gemini: 'gemini-2.5-flash', groq: 'openai/gpt-oss-120b' } as const
 
 interface Judge {
   readonly model: Model
@@ -66,7 +66,7 @@ async function judgeOf({ engine, model: wanted, standIn, env }: Asked): Promise<
   if (engine !== 'gemini' && engine !== 'groq') {
     throw new UsageError('--engine takes scripted, gemini or groq')
   }
-  const model = wanted ?? DEFAULTS[engine]
+  const model = wanted ?? MODELS[engine]
   if (!standIn) return realJudge(engine, model, env)
   const server = await (engine === 'gemini' ? startGeminiStandIn() : startGroqStandIn())
   const deps = { key: () => server.key, clock }

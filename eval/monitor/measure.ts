@@ -7,7 +7,8 @@ import type { Monitor } from '../../runtime/core/judges.ts'
 import type { Clock } from '../../runtime/core/time.ts'
 import { createAsker, wordOf } from '../../runtime/gateway/watch.ts'
 import { type Outcome, outcomeOf } from './outcome.ts'
-import type { MonitorRecord, RecordKind } from './records.ts'
+import type { MonitorRecord } from './records.ts'
+import type { RecordKind } from './rows.ts'
 
 export interface RecordResult {
   readonly id: string

@@ -248,7 +248,6 @@ export const EVENT_DATA = {
   unanswered: noted,
   unmet: noted,
   delivered: noted,
-  /** The monitor's answer about a payment, before it is acted on: closed words, and who it was by. */
   judged: noted,
   operator: noted,
   /** What the rail says of a payment that it has: no money moves by it. `approve` is a salted digest of where the payer agrees. */

@@ -100,6 +100,12 @@ describe('a monitor that is a model', () => {
     const other = { kind: 'unavailable', why: 'other_model', usage: { calls: 1, ...usage } }
     expect(await judge(modelOf(() => ({ value, model: 'watcher-2' })))).toEqual(other)
     expect(await judge({ ...modelOf(() => ({ value })), engine: 'gemini' })).toEqual(other)
+    for (const model of ['watcher-1-mini', 'watcher-1-0012', 'watcher-1001', 'watcher']) {
+      expect(await judge(modelOf(() => ({ value, model })))).toEqual(other)
+    }
+    expect(await judge(modelOf(() => ({ value, model: 'watcher-1-001' })))).toMatchObject({
+      kind: 'allow',
+    })
   })
 
   it('has no answer for every failure of a model, by its word, and counts what it cost', async () => {

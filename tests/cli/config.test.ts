@@ -101,6 +101,21 @@ describe('the configuration', () => {
     expect(found.some((sentence) => sentence.includes(`\`${field}`))).toBe(true)
   })
 
+  it('takes no monitor that is a model of the agents, unless somebody says so', () => {
+    const gemini = { kind: 'gemini', model: 'g-1', roles: { chooser: 'g-2' } }
+    const watched = (monitor: object) => problems({ engine: gemini, monitor })
+    for (const model of ['g-1', 'g-2']) {
+      const [problem, ...more] = watched({ kind: 'gemini', model })
+      expect(more).toEqual([])
+      expect(problem).toContain('`monitor.model`')
+      expect(problem).toContain('sameAsAgents')
+      expect(watched({ kind: 'gemini', model, sameAsAgents: true })).toEqual([])
+      expect(watched({ kind: 'groq', model })).toEqual([])
+    }
+    expect(watched({ kind: 'gemini', model: 'g-3' })).toEqual([])
+    expect(problems({ monitor: { kind: 'gemini', model: 'g-1' } })).toEqual([])
+  })
+
   it('tells all errors at once', () => {
     expect(problems({ organisation: '', listen: { port: -1 }, nonsense: 1 })).toHaveLength(3)
   })
