@@ -9,6 +9,7 @@ import { Fault } from '../core/errors.ts'
 import type { NodeId, RunId } from '../core/ids.ts'
 import {
   closedNodeSchema,
+  decisionAnswerSchema,
   ownNodeSchema,
   paymentAnswerSchema,
   problemSchema,
@@ -21,7 +22,10 @@ import type { RawRequest } from '../gateway/attempt.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Calls } from '../mcp/calls.ts'
 
-type Doors = Pick<Gateway, 'ownNode' | 'search' | 'product' | 'quote' | 'pay' | 'closeNode'>
+type Doors = Pick<
+  Gateway,
+  'ownNode' | 'search' | 'product' | 'quote' | 'pay' | 'decide' | 'closeNode'
+>
 
 const NOTHING = new Uint8Array(0)
 
@@ -48,6 +52,7 @@ export class OneCall {
       search: (body) => post(searchAnswerSchema, body, doors.search),
       product: (body) => post(productAnswerSchema, body, doors.product),
       quote: (body) => post(quoteAnswerSchema, body, doors.quote),
+      decide: (quote) => post(decisionAnswerSchema, { quote }, doors.decide),
       pay: (quote) => post(paymentAnswerSchema, { quote }, doors.pay),
       closeNode: (run, node) =>
         this.#ask(closedNodeSchema, () => doors.closeNode(run, node, empty)),

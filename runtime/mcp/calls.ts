@@ -7,7 +7,10 @@ import type { NodeId, RunId } from '../core/ids.ts'
 
 /** Every call throws ClientError for anything but the answer that it names. */
 export interface Calls
-  extends Pick<Client, 'ownNode' | 'search' | 'product' | 'quote' | 'pay' | 'closeNode'> {
+  extends Pick<
+    Client,
+    'ownNode' | 'search' | 'product' | 'quote' | 'pay' | 'decide' | 'closeNode'
+  > {
   /** The node whose token this is, and its run, as the token itself says. */
   readonly node: NodeId
   readonly run: RunId

@@ -7,7 +7,7 @@ import { sha256 } from '../core/ids.ts'
 import { canonicalJson } from '../core/json.ts'
 import type { ManifestNote, Tool } from './tool.ts'
 import { about } from './tools/about.ts'
-import { pay, paymentStatus } from './tools/leaf.ts'
+import { decide, pay, paymentStatus } from './tools/leaf.ts'
 import { getQuote, readProduct, search } from './tools/looker.ts'
 import { closeChild, delegate, payments } from './tools/planner.ts'
 
@@ -20,6 +20,7 @@ export const TOOLS: readonly Tool[] = [
   search,
   readProduct,
   getQuote,
+  decide,
   pay,
   paymentStatus,
   delegate,

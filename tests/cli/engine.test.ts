@@ -58,7 +58,9 @@ describe('what models need', () => {
     const engine = { kind: 'groq' as const, url: LOOPBACK, model: 'openai/gpt-oss-20b' }
     const monitor = { kind: 'groq' as const, url: 'http://127.0.0.1:10', model: M }
     expect(places({ engine, monitor })).toHaveLength(1)
-    expect(() => places({ engine, monitor: { kind: 'groq', model: M } })).toThrow(/`monitor\.url` is wrong/)
+    expect(() => places({ engine, monitor: { kind: 'groq', model: M } })).toThrow(
+      /`monitor\.url` is wrong/,
+    )
   })
 })
 

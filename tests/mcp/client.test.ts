@@ -75,6 +75,8 @@ describe.each(TRANSPORTS)('over %s', (_name, connect, era) => {
     const quote = world.gateway.quote()
     const client = await connected(connect, await world.leaf(quote), era)
     const before = world.gateway.rail.paid
+    const would = structured(await client.callTool({ name: 'decide', arguments: { quote } }))
+    expect([would.verdict, world.gateway.rail.paid]).toEqual(['allow', before])
     const first = structured(await client.callTool({ name: 'pay', arguments: { quote } }))
     const again = structured(await client.callTool({ name: 'pay', arguments: { quote } }))
     expect(first).toMatchObject({ verdict: 'allow', state: 'settled' })

@@ -26,6 +26,7 @@ function answering(answer: Answer) {
     product: door,
     quote: door,
     pay: door,
+    decide: door,
     closeNode: door,
   }
   return { call: new OneCall(doors, RAW, { node: 'nd_a', run: 'run_a' }), asked }

@@ -73,6 +73,7 @@ describe('a call', () => {
       read_product: { merchant: 'shop', sku: 'lamp' },
       get_quote: { merchant: 'shop', lines: [{ sku: 'lamp', quantity: 1 }] },
       pay: { quote: 'a.b.c' },
+      decide: { quote: 'a.b.c' },
       delegate: { name: 'look', kind: 'looker' },
       close_child: { node: 'nd_child' },
     }
@@ -87,6 +88,7 @@ describe('a call', () => {
       product: gone,
       quote: gone,
       pay: gone,
+      decide: gone,
       closeNode: gone,
     } as const
     const inTurn: string[] = []
@@ -107,7 +109,7 @@ describe('the tools of a node', () => {
   it('are those of its kind, `about` first, and no child is made where nobody keeps its key', () => {
     const of = (...args: Parameters<typeof toolsOf>) => toolsOf(...args).map(({ name }) => name)
     expect(of('looker', false)).toEqual(['about', 'search', 'read_product', 'get_quote'])
-    expect(of('leaf', true)).toEqual(['about', 'pay', 'payment_status'])
+    expect(of('leaf', true)).toEqual(['about', 'decide', 'pay', 'payment_status'])
     expect(of('planner', false)).toEqual(['about', 'close_child', 'payments'])
     expect(of('planner', true)).toEqual(['about', 'delegate', 'close_child', 'payments'])
   })

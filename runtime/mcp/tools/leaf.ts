@@ -74,6 +74,44 @@ export const pay = tool({
   run: async ({ quote }, { calls }) => outcomeOf(await calls.pay(quote)),
 })
 
+export const decide = tool({
+  name: 'decide',
+  title: 'Ask what a payment would be answered',
+  kinds: ['leaf'],
+  described: {
+    effect:
+      'Tells what `pay` would be answered for this quote now, by the same checks. No money moves, nothing is reserved, and no person is asked.',
+    undone: 'nothing was done, so there is nothing to undo.',
+    again: 'safe; it is judged anew each time, and promises nothing about a later `pay`.',
+    result:
+      '`decision` (always true), `paymentId`, and `verdict`: `allow`, or `hold` with `reason` where a person would have to decide; `state` only if the payment was made already.',
+    refused: `as an error with \`code\` and \`advice\`, as of \`pay\`: ${REFUSALS}. \`unavailable\` is no refusal: call again after \`retryAfterSeconds\`.`,
+  },
+  input: quoteInput,
+  output: z.strictObject({
+    decision: z.literal(true),
+    paymentId: paymentIdSchema,
+    verdict: z.enum(['allow', 'hold']),
+    state: z.enum(SHOWN_STATES).optional(),
+    reason: reasonSchema.optional(),
+  }),
+  annotations: {
+    readOnlyHint: true,
+    destructiveHint: false,
+    idempotentHint: true,
+    openWorldHint: false,
+  },
+  run: async ({ quote }, { calls }) => {
+    const { paymentId, verdict, state, reason, decision } = await calls.decide(quote)
+    if (verdict === 'deny') return denied(reason?.code ?? 'refused', paymentId)
+    const known = {
+      ...(state === undefined ? {} : { state }),
+      ...(reason === undefined ? {} : { reason }),
+    }
+    return { found: { decision, paymentId, verdict, ...known } }
+  },
+})
+
 export const paymentStatus = tool({
   name: 'payment_status',
   title: 'What became of this leaf’s payment',
