@@ -6,7 +6,9 @@ import type {
   MonitorFacts,
   MonitorIdentity,
 } from '../../runtime/core/judges.ts'
+import type { Ledger } from '../../runtime/core/ledger.ts'
 import type { GatewayDeps } from '../../runtime/gateway/gate.ts'
+import { createMemoryLedger } from '../../runtime/ledger/memory.ts'
 import { createPolicy } from '../../runtime/policy/policy.ts'
 import { bodyOf, brief, type Leaf, World } from './world.ts'
 
@@ -102,6 +104,33 @@ describe('the first answer', () => {
       expect(world.rail.orders).toHaveLength(verdict === 'allow' ? 1 : 0)
       expect(told.some((text) => text.includes('monitor_objects'))).toBe(verdict === 'object')
     }
+  })
+
+  it('wins also while the money that it gives back is still set aside', async () => {
+    const inner = createMemoryLedger({ organisation: 'acme' })
+    let overtake: () => void = () => undefined
+    const overtaken = new Promise<void>((resolve) => {
+      overtake = resolve
+    })
+    let releases = 0
+    // The first release waits until the other attempt has gone on, whichever way.
+    const execute: Ledger['execute'] = async (name, input) => {
+      if (name === 'submit' || (name === 'release' && releases++ > 0)) overtake()
+      else if (name === 'release') await overtaken
+      return inner.execute(name, input)
+    }
+    const ledger: Ledger = Object.assign(Object.create(inner), { execute })
+    const both: ((answer: MonitorAnswer) => void)[] = []
+    const monitor: Monitor = { judge: () => new Promise((resolve) => both.push(resolve)) }
+    const world = new World({ deps: { monitor, ledger } })
+    const leaf = await world.leaf((await world.run()).root)
+    const paid = [world.pay(leaf), world.pay(leaf)]
+    await expect.poll(() => both.length).toBe(2)
+    both[0]?.(OBJECT)
+    await expect.poll(() => releases).toBe(1)
+    both[1]?.(ALLOW)
+    await Promise.all(paid)
+    expect(world.rail.orders).toEqual([])
   })
 
   it('holds for the payment under another leaf and quote, whatever was paid in between', async () => {
