@@ -23,6 +23,7 @@ import type { Operators } from './operators.ts'
 import { HttpProblem, PROBLEMS, problemOf, sendProblem } from './problems.ts'
 import { type Answer, type Route, TAKEN_OVER } from './route.ts'
 import { addShell, sendShell, wantsPage } from './shell.ts'
+import { releaseUnasked } from './unasked.ts'
 
 /** An entry of the operator’s log: what broke, never what a caller sent. */
 export interface LogEntry {
@@ -95,6 +96,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     frameworkErrors: (error, request, reply) => refuseAddress(error, request, reply, options),
   })
   app.server.maxConnections = CONNECTIONS
+  releaseUnasked(app)
   app.addHook('onRequest', async (request) => {
     if (options.probesByAnyName() && isProbe(request.raw)) return
     checkHost(request.raw, options.hosts())
