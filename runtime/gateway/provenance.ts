@@ -1,7 +1,7 @@
 /**
  * Where each value of a payment that matters for money came from, as the gateway itself knows it. It handed quotes out, and
- * keeps which run was given which: a quote that this run's lookers never fetched came from somewhere else, whatever the
- * issuer's signature says, and nothing that anybody writes into a text changes that.
+ * keeps which run was given which: a quote that this run's lookers never fetched from its own issuer came from somewhere
+ * else, whatever the issuer's signature says, and nothing that anybody writes into a text changes that.
  */
 import type { OriginFacts } from '../core/judges.ts'
 import type { Mandate } from '../core/mandate.ts'
@@ -13,6 +13,9 @@ import { writtenBy } from './written.ts'
 /** Of a quote that a merchant of the operator's registry signed, presented by the leaf that was made for it. */
 export function provenanceOf({ iss, lines }: Quote, seen: Sighting | undefined): Provenance {
   const [line, ...more] = lines
+  const read = seen && { tool: QUOTES_DOOR, node: seen.node, at: seen.atSeconds }
+  // A shop that is asked for its offer may hand on another's, whom the run's looker never chose.
+  const isFromIssuer = seen?.merchant === iss
   const quoted: Origin = {
     source: 'quote',
     ...(line === undefined
@@ -24,9 +27,9 @@ export function provenanceOf({ iss, lines }: Quote, seen: Sighting | undefined):
             ...(more.length === 0 ? {} : { more: more.length }),
           },
         }),
-    ...(seen === undefined ? {} : { tool: QUOTES_DOOR, node: seen.node, at: seen.atSeconds }),
+    ...(isFromIssuer ? read : {}),
   }
-  const elsewhere: readonly Origin[] = seen === undefined ? [{ source: 'page' }] : []
+  const elsewhere: readonly Origin[] = isFromIssuer ? [] : [{ source: 'page', ...read }]
   const values = [quoted, ...elsewhere]
   return {
     payee: [{ source: 'mandate' }, { source: 'operator' }, ...elsewhere],

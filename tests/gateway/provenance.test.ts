@@ -131,6 +131,24 @@ describe('a quote from elsewhere', () => {
     expect(brief(await world.pay(twin))).toBe('202 hold payee_from_untrusted')
   })
 
+  it('that another shop handed on, in answer to a looker, is from elsewhere: a shop speaks for itself', async () => {
+    const world = cautious()
+    const { root } = await world.run()
+    const looker = await world.child(root, 'looker')
+    const text = world.merchants.sign({ iss: 'shop' })
+    world.merchants.quote = async () => text
+    const asked = { merchant: 'stall', lines: [{ sku: 'pen', quantity: 1 }] }
+    expect((await world.gateway.quote(world.request(looker, '/quotes', asked))).status).toBe(200)
+    const leaf = await world.leafFor(root, text)
+    expect(brief(await world.pay(leaf))).toBe('202 hold payee_from_untrusted')
+    // The trail still says by whom, through which door and when it came.
+    const { provenance } = await holdOf(world, leaf)
+    expect(provenance?.amount).toEqual([
+      { source: 'quote', item: { merchant: 'shop', sku: 'pen' } },
+      { source: 'page', tool: 'POST /quotes', node: looker.id, at: START },
+    ])
+  })
+
   it('stays from elsewhere whatever labels are written into it', async () => {
     const world = cautious()
     const { root } = await world.run()
