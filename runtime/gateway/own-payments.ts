@@ -20,8 +20,8 @@ export interface OwnPayments {
   readonly more: boolean
 }
 
-/** Events of a leaf that are looked through for its last verdict: after that come at most its stops and its end. */
-const LAST_EVENTS = 8
+/** Events of a leaf that are looked through for its last verdict: mostly one of the last, but decisions may come after it. */
+const LAST_EVENTS = [8, 8 + 2 * LIMITS.decisions] as const
 
 /** A leaf whose payment is asked about. */
 interface Asked {
@@ -86,7 +86,7 @@ async function tell(gate: Gate, now: Seconds, asked: Asked): Promise<OwnPayment 
   const hold = [...holds].sort((a, b) => b.createdAtSeconds - a.createdAtSeconds)[0]
   const isOn = payment !== undefined && (isAnswered(payment) || payment.state === 'reserved')
   if (isOn) return { ...letThrough(payment), node, ...holdOf(hold, now) }
-  const last = await lastVerdict(gate, asked)
+  const last = (await lastVerdict(gate, asked)) ?? verdictOf(hold)
   if (last === undefined) return undefined
   const amount = payment?.amount ?? hold?.amount
   return {
@@ -133,10 +133,25 @@ function wordOf(
   return { verdict, code, advice }
 }
 
+/** Of a question to a person: there is no end to what a leaf can be refused besides, and it hides no question. */
+const verdictOf = (hold: HoldRecord | undefined): Verdict | undefined =>
+  hold && { verdict: 'hold', code: hold.code }
+
 /** The last thing that was said to the leaf about this payment, from its log. */
-async function lastVerdict(gate: Gate, { leaf, seq, id }: Asked): Promise<Verdict | undefined> {
-  const after = Math.max(0, seq - LAST_EVENTS)
-  const events = await gate.ledger.events(leaf, after, LAST_EVENTS)
+async function lastVerdict(gate: Gate, asked: Asked): Promise<Verdict | undefined> {
+  for (const most of LAST_EVENTS) {
+    const last = await lastVerdictOf(gate, asked, most)
+    if (last !== undefined || asked.seq <= most) return last
+  }
+  return undefined
+}
+
+async function lastVerdictOf(
+  gate: Gate,
+  { leaf, seq, id }: Asked,
+  most: number,
+): Promise<Verdict | undefined> {
+  const events = await gate.ledger.events(leaf, Math.max(0, seq - most), most)
   return events
     .map(({ body }) => parseEvent(body))
     .reverse()

@@ -3,7 +3,7 @@ import { parseEvent } from '../../runtime/core/events.ts'
 import { freshId } from '../../runtime/core/ids.ts'
 import type { Monitor } from '../../runtime/core/judges.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
-import { decisionAnswerSchema } from '../../runtime/core/wire.ts'
+import { decisionAnswerSchema, ownNodeSchema } from '../../runtime/core/wire.ts'
 import type { Answer } from '../../runtime/gateway/answers.ts'
 import { createPolicy } from '../../runtime/policy/policy.ts'
 import { bodyOf, brief, type Leaf, type RequestChange, START, statusesOf, World } from './world.ts'
@@ -80,6 +80,24 @@ describe('a decision', () => {
     const raw = world.request(leaf, '/decisions', { quote: leaf.quote })
     expect((await world.gateway.pay({ ...raw, path: '/payments' })).status).toBe(401)
     expect(world.rail.orders).toEqual([])
+  })
+
+  it('hides no question to a person from whoever waits for its answer, however often it is asked', async () => {
+    const { world, leaf } = await ready({ approvalAbove: 1 })
+    const seen = async () => {
+      const raw = world.request(leaf, '/node', undefined, { method: 'GET' })
+      return ownNodeSchema.parse((await world.gateway.ownNode(raw)).body).payments
+    }
+    expect(brief(await world.pay(leaf))).toBe('202 hold approval_required')
+    const before = await seen()
+    expect(before).toMatchObject([{ verdict: 'hold', hold: { state: 'open' } }])
+    for (let i = 0; i < 12; i += 1) await decide(world, leaf)
+    expect(await seen()).toEqual(before)
+    // Nor do refusals of what is no payment, of which there is no end.
+    for (let i = 0; i < 300; i += 1) {
+      await world.gateway.search(world.request(leaf, '/search', { text: 'pen', limit: 1 }))
+    }
+    expect(await seen()).toEqual(before)
   })
 
   it('is a leaf’s alone', async () => {
