@@ -1,10 +1,11 @@
 /**
  * Children that a model asks for and never holds: token and key of each are made here and written into a folder, readable
  * by its owner alone, before the gateway hears of the child. A name stands for one child, so that asking again after a lost
- * answer finds the same one.
+ * answer finds the same one. The folder may hold what is not ours, the parent's own key even: nothing in it is ever written
+ * over or removed but what this very call made.
  */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Client } from '../client/client.ts'
 import { ClientError } from '../client/errors.ts'
@@ -49,26 +50,36 @@ const PRIVATE = { mode: 0o600, flag: 'wx' } as const
 export function childrenIn({ client, run, token, holder, folder }: ChildrenOptions): Children {
   const parent = lastOf(token)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const pathsOf = (name: string) => ({
-    token: join(folder, `${name}.token`),
-    key: join(folder, `${name}.jwk`),
-  })
+  const tokenPath = (name: string) => join(folder, `${name}.token`)
+  const keyPath = (name: string) => join(folder, `${name}.jwk`)
+  const draftPath = (name: string, holder: string) => join(folder, `${name}.${holder}.draft`)
   const register = (child: string, nodes: number | undefined) =>
     client.registerNode(run, child, nodes)
 
+  /** The key waits under a name of its own until the token is there: a key alone would be anybody's. */
   const keep = (name: string, child: string, key: KeyObject) => {
-    const paths = pathsOf(name)
-    writeFileSync(paths.key, `${JSON.stringify(key.export({ format: 'jwk' }))}\n`, PRIVATE)
-    writeFileSync(paths.token, `${child}\n`, PRIVATE)
+    const draft = draftPath(name, rawPublicKey(key))
+    writeFileSync(draft, `${JSON.stringify(key.export({ format: 'jwk' }))}\n`, PRIVATE)
+    if (existsSync(keyPath(name))) {
+      rmSync(draft)
+      throw nameTaken()
+    }
+    writeFileSync(tokenPath(name), `${child}\n`, PRIVATE)
+    giveKeyItsName(name, child)
+  }
+  /** Also what an end in between has left to do. */
+  const giveKeyItsName = (name: string, child: string) => {
+    const draft = draftPath(name, lastOf(child).holder)
+    if (!existsSync(draft)) return
+    // Unlike a rename it takes nobody's place.
+    if (!existsSync(keyPath(name))) linkSync(draft, keyPath(name))
+    rmSync(draft)
   }
   const forget = (name: string) => {
-    const paths = pathsOf(name)
-    for (const path of [paths.token, paths.key]) rmSync(path, { force: true })
+    for (const path of [tokenPath(name), keyPath(name)]) rmSync(path, { force: true })
   }
-  const found = (name: string): string | undefined => {
-    const { token: path } = pathsOf(name)
-    return existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined
-  }
+  const found = (name: string): string | undefined =>
+    existsSync(tokenPath(name)) ? readFileSync(tokenPath(name), 'utf8').trim() : undefined
 
   /** The next place that is free; one that was used by an earlier life of this planner is passed over. */
   async function fresh(
@@ -100,16 +111,20 @@ export function childrenIn({ client, run, token, holder, folder }: ChildrenOptio
     make: async (name, terms, nodes) => {
       const before = found(name)
       if (before !== undefined && !isSame(lastOf(before), terms)) {
-        throw new Rejected('name_taken', 'expected a name that no other child has', 'name')
+        throw nameTaken()
       }
-      if (before !== undefined) await register(before, nodes)
-      // A key alone is what an end between the two files left: of a child that nobody was told of.
-      if (before === undefined) forget(name)
+      if (before !== undefined) {
+        giveKeyItsName(name, before)
+        await register(before, nodes)
+      }
       const child = before ?? (await fresh(name, terms, nodes))
       return { claims: lastOf(child), tokenFile: `${name}.token`, keyFile: `${name}.jwk` }
     },
   }
 }
+
+const nameTaken = () =>
+  new Rejected('name_taken', 'expected a name that no other child has', 'name')
 
 const isRefusal = (error: unknown): error is ClientError =>
   error instanceof ClientError && error.status >= 400 && error.status < 500

@@ -1,5 +1,14 @@
 /** Children that a model asks for: made, kept in files, found again by name, and never told. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -120,14 +129,36 @@ describe('delegate', () => {
     expect(structured(found)).toMatchObject({ ceiling: 1_000, tokenFile: 'lost.token' })
   })
 
-  it('a key without its token, as a crash leaves it, is in nobody’s way', async () => {
+  it('what a crash leaves between the files is in nobody’s way', async () => {
+    const child = (name: string) => readToken(contents(`${name}.token`)).at(-1)?.holder ?? ''
+    const key = (name: string) =>
+      rawPublicKey(privateKeyOf(privateJwkSchema.parse(parseJson(contents(`${name}.jwk`)))))
     await ask({ name: 'crashed', kind: 'looker' })
+    // Before the key had its name: the child was not told of, and may have been recorded all the same.
+    const draft = `crashed.${child('crashed')}.draft`
+    renameSync(join(folder, 'out', 'crashed.jwk'), join(folder, 'out', draft))
+    const before = child('crashed')
+    expect((await ask({ name: 'crashed', kind: 'looker' })).isError).toBeFalsy()
+    expect([child('crashed'), key('crashed')]).toEqual([before, before])
+    expect(files()).toEqual(['crashed.jwk', 'crashed.token'])
+    // Before there was a token.
+    renameSync(join(folder, 'out', 'crashed.jwk'), join(folder, 'out', draft))
     rmSync(join(folder, 'out', 'crashed.token'))
-    const made = await ask({ name: 'crashed', kind: 'looker' })
-    expect(made.isError).toBeFalsy()
-    expect(
-      rawPublicKey(privateKeyOf(privateJwkSchema.parse(parseJson(contents('crashed.jwk'))))),
-    ).toBe(readToken(contents('crashed.token')).at(-1)?.holder)
+    expect((await ask({ name: 'crashed', kind: 'looker' })).isError).toBeFalsy()
+    expect(key('crashed')).toBe(child('crashed'))
+  })
+
+  it('a key of somebody else’s in the folder is never touched, whatever name the model chooses', async () => {
+    mkdirSync(join(folder, 'out'))
+    // As `--key out/holder.jwk --out out` would have it.
+    writeFileSync(join(folder, 'out', 'holder.jwk'), 'the parent’s own')
+    const taken = await ask({ name: 'holder', kind: 'looker' })
+    expect(structured(taken).error).toMatchObject({ code: 'name_taken' })
+    expect(files()).toEqual(['holder.jwk'])
+    expect(contents('holder.jwk')).toBe('the parent’s own')
+    const refused = await ask({ name: 'other', kind: 'planner', ceiling: 10_000_000 })
+    expect(structured(refused).error).toMatchObject({ code: 'insufficient' })
+    expect(files()).toEqual(['holder.jwk'])
   })
 
   it.each<[string, object, object]>([
