@@ -108,7 +108,13 @@ export class LinesTransport implements Transport {
     if (bytes.length === 0) return
     const read = readMessage(bytes, LIMITS.mcpLineBytes)
     if (read.ok) this.#hear(read.message)
-    else this.#write(read.error)
+    else this.#refuse(read.error)
+  }
+
+  /** Under an id in flight this would be taken for the answer that a request is still waiting for. */
+  #refuse({ id, error }: ErrorMessage): void {
+    const isAwaited = id !== null && this.#inFlight.has(keyOf(id))
+    this.#write(errorMessage(isAwaited ? null : id, error.code, error.message))
   }
 
   #hear({ id, method, text }: Message): void {
@@ -117,11 +123,8 @@ export class LinesTransport implements Transport {
     if (id !== undefined) {
       const entered = this.#lanes.enter(CALLER, id)
       if (!entered.ok) {
-        // Under its own id this would be taken for the answer that the first is still waiting for.
-        const isTwice = entered.why === 'in_flight'
-        this.#write(
-          errorMessage(isTwice ? null : id, -32600, isTwice ? SAID.inFlight : SAID.tooMany),
-        )
+        const said = entered.why === 'in_flight' ? SAID.inFlight : SAID.tooMany
+        this.#refuse(errorMessage(id, -32600, said))
         return
       }
       this.#inFlight.set(keyOf(id), entered)

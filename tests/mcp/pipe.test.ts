@@ -171,6 +171,26 @@ describe('requests under way', () => {
     expect(world.gateway.rail.paid).toBe(before + 1)
   })
 
+  it.each([
+    '{"jsonrpc":"2.0","id":7,"id":7,"method":"ping"}',
+    '{"jsonrpc":"1.0","id":7,"method":"ping"}',
+    '{"jsonrpc":"2.0","id":7,"method":"ping","more":1}',
+    '{"jsonrpc":"2.0","id":7,"method":"ping","params":{"n":1.5e3}}',
+  ])('what cannot be read (%s) is not answered under the id of a request in flight', async (line) => {
+    const quote = world.gateway.quote()
+    const pipe = await opened(await world.leaf(quote))
+    const rail = world.holdRail()
+    pipe.send(call(7, 'pay', { quote }))
+    await rail.reached
+    pipe.input.write(`${line}\n`)
+    expect((await pipe.answer(null)).error?.code).toBe(-32600)
+    rail.release()
+    expect((await pipe.answer(7)).result?.structuredContent?.state).toBe('settled')
+    // Where nobody waits under that id its sender does.
+    pipe.input.write(`${line.replaceAll('"id":7', '"id":8')}\n`)
+    expect((await pipe.answer(8)).error?.code).toBe(-32600)
+  })
+
   it('as many as the limit are taken, and one more is told to wait', async () => {
     const quote = world.gateway.quote()
     const pipe = await opened(await world.leaf(quote))
