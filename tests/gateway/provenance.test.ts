@@ -264,6 +264,22 @@ describe('the amounts that a principal wrote', () => {
     ['20 dollars', 'INR', [0]],
     ['€20', 'INR', [0]],
     [`${'9'.repeat(40)} rupees`, 'INR', [0]],
+    // A number in the next sentence, clause or line is no sum of this one's currency.
+    ['prices are in rupees. 5000 sheets', 'INR', [0]],
+    ['pay in USD: 5000 sheets', 'USD', [0]],
+    ['all in INR\n5000 sheets for Rs. 300', 'INR', [0, 30_000]],
+    ['in INR. 5000 sheets', 'INR', [0]],
+    // Another country's money of the same name or sign is nobody's.
+    ['HK$5000, A$ 20 or US$30', 'USD', [0, 0, 3_000]],
+    ['Canadian dollars 5000', 'USD', [0]],
+    ['$5000 CAD', 'USD', [0, 0]],
+    ['INR 5000 USD', 'USD', [0, 0]],
+    ['at most 500 AUD', 'USD', [0]],
+    ['₩5000', 'USD', [0]],
+    ['$20 for an LED lamp, 3 USB hubs', 'USD', [2_000]],
+    // Digits that are not read are still digits.
+    ['٥ USD 5000 sheets', 'USD', [0]],
+    ['1,500 KWD', 'KWD', [1_500]],
   ] as const)('in %j of %s are %j', (text, currency, sums) => {
     expect(sumsIn(text, currency)).toEqual(sums)
   })
