@@ -4,7 +4,12 @@
  * when its input ends, answers what was asked before it closes.
  */
 import type { Readable } from 'node:stream'
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
+import {
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  type Transport,
+} from '@modelcontextprotocol/server'
 import { LIMITS } from '../core/limits.ts'
 import { createLanes, type Entered, keyOf } from './lanes.ts'
 import {
@@ -119,8 +124,19 @@ export class LinesTransport implements Transport {
 
   #hear({ id, method, text }: Message): void {
     // Nothing is ever asked of a client, so it has nothing to answer.
-    if (method === undefined || method === 'notifications/cancelled') return
-    if (id !== undefined) {
+    if (method === undefined) return
+    const message: unknown = JSON.parse(text)
+    const isCancelling = method === 'notifications/cancelled'
+    if (id === undefined) {
+      if (!isCancelling && isJSONRPCNotification(message)) this.onmessage?.(message)
+      return
+    }
+    // As a request it would be passed over, and its sender and our own end would wait for ever.
+    if (isCancelling) {
+      this.#refuse(errorMessage(id, -32601, SAID.method))
+    } else if (!isJSONRPCRequest(message)) {
+      this.#refuse(errorMessage(id, -32602, SAID.params))
+    } else {
       const entered = this.#lanes.enter(CALLER, id)
       if (!entered.ok) {
         const said = entered.why === 'in_flight' ? SAID.inFlight : SAID.tooMany
@@ -128,8 +144,8 @@ export class LinesTransport implements Transport {
         return
       }
       this.#inFlight.set(keyOf(id), entered)
+      this.onmessage?.(message)
     }
-    this.onmessage?.(JSON.parse(text))
   }
 
   #leave(id: MessageId): void {

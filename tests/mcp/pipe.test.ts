@@ -176,20 +176,42 @@ describe('requests under way', () => {
     '{"jsonrpc":"1.0","id":7,"method":"ping"}',
     '{"jsonrpc":"2.0","id":7,"method":"ping","more":1}',
     '{"jsonrpc":"2.0","id":7,"method":"ping","params":{"n":1.5e3}}',
-  ])('what cannot be read (%s) is not answered under the id of a request in flight', async (line) => {
-    const quote = world.gateway.quote()
-    const pipe = await opened(await world.leaf(quote))
-    const rail = world.holdRail()
-    pipe.send(call(7, 'pay', { quote }))
-    await rail.reached
-    pipe.input.write(`${line}\n`)
-    expect((await pipe.answer(null)).error?.code).toBe(-32600)
-    rail.release()
-    expect((await pipe.answer(7)).result?.structuredContent?.state).toBe('settled')
-    // Where nobody waits under that id its sender does.
-    pipe.input.write(`${line.replaceAll('"id":7', '"id":8')}\n`)
-    expect((await pipe.answer(8)).error?.code).toBe(-32600)
-  })
+  ])(
+    'what cannot be read (%s) is not answered under the id of a request in flight',
+    async (line) => {
+      const quote = world.gateway.quote()
+      const pipe = await opened(await world.leaf(quote))
+      const rail = world.holdRail()
+      pipe.send(call(7, 'pay', { quote }))
+      await rail.reached
+      pipe.input.write(`${line}\n`)
+      expect((await pipe.answer(null)).error?.code).toBe(-32600)
+      rail.release()
+      expect((await pipe.answer(7)).result?.structuredContent?.state).toBe('settled')
+      // Where nobody waits under that id its sender does.
+      pipe.input.write(`${line.replaceAll('"id":7', '"id":8')}\n`)
+      expect((await pipe.answer(8)).error?.code).toBe(-32600)
+    },
+  )
+
+  it.each([
+    ['tools/list', { _meta: { progressToken: { a: 1 } } }, -32602],
+    ['tools/call', { name: 'about', _meta: 'none' }, -32602],
+    ['ping', { _meta: [] }, -32602],
+    ['notifications/cancelled', { requestId: 1 }, -32601],
+  ])(
+    'a request that the library would pass over (%s with %j) is answered, and the end comes',
+    async (method, params, code) => {
+      const pipe = await opened(looker)
+      pipe.send({ jsonrpc: '2.0', id: 'odd', method, params })
+      pipe.send({ jsonrpc: '2.0', id: 'next', method: 'ping' })
+      await pipe.answer('next')
+      await sleep(20)
+      expect(pipe.lines.find(({ id }) => id === 'odd')?.error?.code).toBe(code)
+      pipe.input.end()
+      await pipe.done
+    },
+  )
 
   it('as many as the limit are taken, and one more is told to wait', async () => {
     const quote = world.gateway.quote()
