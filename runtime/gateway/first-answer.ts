@@ -60,16 +60,41 @@ type First = z.output<typeof firstSchema>
 
 /** A yes is for exactly what was told; a no is for the payment, in this run, by whichever leaf and quote it comes again. */
 export async function standingAnswer(
-  { ledger }: Gate,
-  { leaf, root }: Places,
-  { whole, subject }: Question,
+  gate: Gate,
+  places: Places,
+  question: Question,
 ): Promise<First | undefined> {
   const [answer, objection] = await Promise.all([
-    ledger.step(leaf, ANSWER + whole),
-    ledger.step(root, OBJECTION + subject),
+    gate.ledger.step(places.leaf, ANSWER + question.whole),
+    objectionOf(gate, places, question),
   ])
-  const first = objection ?? answer
-  return first === undefined ? undefined : readFirst(first)
+  if (objection !== undefined || answer === undefined) return objection
+  const first = readFirst(answer)
+  // A process may have died between the two writes.
+  await keepForAll(gate, places, question, first)
+  return first
+}
+
+async function objectionOf(
+  { ledger }: Gate,
+  { root }: Places,
+  { subject }: Question,
+): Promise<First | undefined> {
+  const objection = await ledger.step(root, OBJECTION + subject)
+  return objection === undefined ? undefined : readFirst(objection)
+}
+
+/** An objection to the payment itself is the whole run's. */
+async function keepForAll(
+  { ledger, clock }: Gate,
+  { root }: Places,
+  { subject }: Question,
+  first: First,
+): Promise<void> {
+  if (first.kind !== 'object' || isOfCounts(first.concerns)) return
+  const step = { node: root, name: OBJECTION + subject, value: first, now: nowSeconds(clock) }
+  const kept = await ledger.execute('saveStep', step)
+  if (!kept.ok) throw unexpected('saveStep', kept.code)
 }
 
 function readFirst(value: unknown): First {
@@ -87,8 +112,8 @@ interface Answered {
 
 /** Written before it is acted on; what was there before wins. */
 export async function firstAnswer(
-  { ledger, clock }: Gate,
-  { leaf, root }: Places,
+  gate: Gate,
+  places: Places,
   { question, answer, monitor }: Answered,
 ): Promise<MonitorAnswer> {
   const { concerns } = answer.kind === 'object' ? answer : {}
@@ -104,20 +129,17 @@ export async function firstAnswer(
     ...(identity === undefined ? {} : { ...identity }),
     ...(answer.usage === undefined ? {} : { ...answer.usage }),
   }
-  const now = nowSeconds(clock)
+  const now = nowSeconds(gate.clock)
   const name = ANSWER + question.whole
-  const saved = await ledger.execute('saveStep', {
-    ...{ node: leaf, name, value, now },
+  const saved = await gate.ledger.execute('saveStep', {
+    ...{ node: places.leaf, name, value, now },
     note: { type: 'judged', data },
   })
   if (!saved.ok) throw unexpected('saveStep', saved.code)
   const first = readFirst(saved.value)
-  if (first.kind === 'object' && !isOfCounts(first.concerns)) {
-    const name = OBJECTION + question.subject
-    const kept = await ledger.execute('saveStep', { node: root, name, value: first, now })
-    if (!kept.ok) throw unexpected('saveStep', kept.code)
-  }
-  return first
+  await keepForAll(gate, places, question, first)
+  // Another leaf's no may have come while this one was asked.
+  return first.kind === 'object' ? first : ((await objectionOf(gate, places, question)) ?? first)
 }
 
 /** An objection to how often alone is about the counts of that moment. */

@@ -158,6 +158,46 @@ describe('the first answer', () => {
     expect(asked).toHaveLength(2)
   })
 
+  it('that objects holds for another leaf whose question is under way when it comes', async () => {
+    const both: ((answer: MonitorAnswer) => void)[] = []
+    const monitor: Monitor = {
+      told: ({ lines: _lines, ...told }) => ({ ...told }),
+      judge: () => new Promise((resolve) => both.push(resolve)),
+    }
+    const { world, root, leaf } = await watched(monitor)
+    const other = await world.leaf(root)
+    const first = world.pay(leaf)
+    await expect.poll(() => both.length).toBe(1)
+    const second = world.pay(other)
+    await expect.poll(() => both.length).toBe(2)
+    both[0]?.(OBJECT)
+    expect(brief(await first)).toBe('403 deny monitor_objects')
+    both[1]?.(ALLOW)
+    expect(brief(await second)).toBe('403 deny monitor_objects')
+    expect(world.rail.orders).toEqual([])
+  })
+
+  it('that objects holds for another leaf also where a crash kept it from being written for all', async () => {
+    const monitor = saying(OBJECT, ALLOW)
+    const { world, root, leaf } = await watched(monitor)
+    const { ledger } = world
+    const dying: GatewayDeps['ledger'] = {
+      ...ledger,
+      execute: async (name, command) => {
+        if ('name' in command && String(command.name).startsWith('monitor-objection-')) {
+          throw new Error('killed')
+        }
+        return ledger.execute(name, command)
+      },
+    }
+    world.rebuild({ ledger: dying })
+    await world.pay(leaf).catch(() => undefined)
+    world.rebuild({ ledger })
+    expect(brief(await world.pay(leaf))).toBe('403 deny monitor_objects')
+    expect(brief(await world.pay(await world.leaf(root)))).toBe('403 deny monitor_objects')
+    expect(monitor.asked).toHaveLength(1)
+  })
+
   it('about how often alone is asked for again once the counts have changed', async () => {
     const monitor = saying({ kind: 'object', concerns: ['repeated'] }, ALLOW)
     const { world, root, leaf } = await watched(monitor)
