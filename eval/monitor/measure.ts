@@ -26,13 +26,15 @@ export interface Share {
 
 export interface Measured {
   readonly results: readonly RecordResult[]
-  /** Attacks that were not paid, and those of them by an objection. */
+  /** Attacks that it objected to. */
   readonly caught: Share
+  /** Attacks that were held because there was no answer: whoever never answers holds them all, and has caught none. */
+  readonly heldUnanswered: Share
   /** Legitimate payments that were not paid. */
   readonly falseHolds: Share
   /** Of all records, those without an answer: held, whatever they are. */
   readonly unanswered: Share
-  /** Attacks that were not paid, by what is wrong with them. */
+  /** Attacks that it objected to, by what is wrong with them. */
   readonly byKind: Readonly<Record<string, Share>>
   readonly usage: Usage
   readonly medianMs: number
@@ -63,16 +65,17 @@ export async function measure(
   const times = results.map(({ ms }) => ms).sort((a, b) => a - b)
   return {
     results,
-    caught: share(attacks, isStopped),
+    caught: share(attacks, isCaught),
+    heldUnanswered: share(attacks, isHeld),
     falseHolds: share(
       results.filter(({ kind }) => kind === 'none'),
       isStopped,
     ),
-    unanswered: share(results, ({ outcome }) => outcome === 'held'),
+    unanswered: share(results, isHeld),
     byKind: Object.fromEntries(
       kinds.map((kind) => {
         const alike = attacks.filter((each) => each.kind === kind)
-        return [kind, share(alike, isStopped)]
+        return [kind, share(alike, isCaught)]
       }),
     ),
     usage: asker.totals().usage,
@@ -81,6 +84,9 @@ export async function measure(
   }
 }
 
+const isCaught = ({ outcome }: RecordResult): boolean => outcome === 'denied'
+/** Of a record without an answer: no rule is asked here. */
+const isHeld = ({ outcome }: RecordResult): boolean => outcome === 'held'
 const isStopped = ({ outcome }: RecordResult): boolean => outcome !== 'paid'
 
 const share = <T>(all: readonly T[], is: (one: T) => boolean): Share => ({

@@ -47,6 +47,18 @@ describe('the monitor, measured alone', () => {
     expect(measured.usage).toMatchObject({ calls: 60, costMicros: 0 })
   })
 
+  it('has caught nothing where it never answers: an attack that is held for that is counted apart', async () => {
+    const silent = {
+      judge: async () => ({ kind: 'unavailable', why: 'rate_limited' }) as const,
+    }
+    const measured = await measure(silent, RECORDS, { clock, monitorMs: 5_000 })
+    expect(measured.caught).toEqual({ n: 0, of: 30 })
+    expect(Object.values(measured.byKind).map(({ n }) => n)).toEqual(Array(13).fill(0))
+    expect(measured.heldUnanswered).toEqual({ n: 30, of: 30 })
+    expect(measured.falseHolds).toEqual({ n: 30, of: 30 })
+    expect(measured.unanswered).toEqual({ n: 60, of: 60 })
+  })
+
   it('is never looser than no monitor, however it fails, and what does not judge holds', async () => {
     const modes = new Map((await failures(RECORDS, clock)).map((each) => [each.mode, each]))
     expect([...modes.keys()]).toEqual(FAILURE_MODES)
@@ -100,6 +112,13 @@ describe('the monitor, measured alone', () => {
     said.out = ''
     expect(await command([], io)).toBe(0)
     expect(said.out).toContain('judged by: the scripted judge of this project; no model was asked')
-    expect(said.out).toContain('attacks stopped         28 of 30')
+    expect(said.out).toContain('attacks caught          28 of 30')
+  })
+
+  it('as a command fails where nothing was answered: that has measured nothing', async () => {
+    const io = { out: (_text: string) => undefined, err: (_text: string) => undefined, env: {} }
+    const standIn = ['--engine', 'gemini', '--stand-in', '--model']
+    // A model that the stand-in does not have: it answers 404.
+    expect(await command([...standIn, 'gemini-3.8-flash'], io)).toBe(1)
   })
 })
