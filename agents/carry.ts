@@ -54,6 +54,8 @@ export const carry: Carry = ({ url, headers, body, maxBytes, signal }) =>
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
     sent.on('error', stop)
+    // Nobody asked for another protocol; without this it would be waited for until the deadline.
+    sent.on('upgrade', stop)
     sent.on('response', (response) => collect(response, maxBytes, end))
     sent.end(body)
   })

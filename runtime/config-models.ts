@@ -96,11 +96,16 @@ type Models = {
   readonly monitor: z.output<typeof monitorSchema>
 }
 
+/** Without the number of its version, as in `gemini-2.0-flash-001`: that is the same model. */
+const plainName = (model: string): string => model.replace(/-[0-9]{3}$/, '')
+
 /** What is wrong with the models together, as sentences. */
 export function modelProblems({ engine, monitor }: Models): string[] {
   if (engine.kind === 'scripted' || monitor.kind !== engine.kind) return []
   const ofAgents = [engine.model, ...Object.values(engine.roles ?? {})]
-  if (monitor.sameAsAgents || !ofAgents.includes(monitor.model)) return []
+  const watcher = plainName(monitor.model)
+  const isOfAgents = ofAgents.some((model) => model !== undefined && plainName(model) === watcher)
+  if (monitor.sameAsAgents || !isOfAgents) return []
   return [
     '`monitor.model` is wrong: expected another model than those of the agents, whose blind spots it would share, ' +
       'or `"sameAsAgents": true`',

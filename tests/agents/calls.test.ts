@@ -231,6 +231,25 @@ describe.each([gemini, groq])('a model of $name', (engine) => {
     }
   })
 
+  it('was not reached where another protocol is offered, which is not waited for', async () => {
+    provider.say({
+      act: ({ socket }) => {
+        const head = 'HTTP/1.1 101 Switching Protocols'
+        socket?.write([head, 'connection: upgrade', 'upgrade: other', '', ''].join('\r\n'))
+      },
+    })
+    expect(await failureOf(model())).toMatchObject({ failure: 'unreachable' })
+    expect(provider.asked).toHaveLength(LIMITS.modelTries)
+  })
+
+  it('may say why it refuses at any length, and is not pondered over for half a minute', {
+    timeout: 10_000,
+  }, async () => {
+    const message = 'token count '.repeat(42_000)
+    provider.say({ status: 400, body: { error: { message } } })
+    expect(await failureOf(model())).toMatchObject({ failure: 'bad_request' })
+  })
+
   it('follows no redirect: the key stays where it was sent', async () => {
     const elsewhere = await startProvider()
     elsewhere.say({ body: engine.answer(text) })

@@ -104,7 +104,7 @@ describe('the configuration', () => {
   it('takes no monitor that is a model of the agents, unless somebody says so', () => {
     const gemini = { kind: 'gemini', model: 'g-1', roles: { chooser: 'g-2' } }
     const watched = (monitor: object) => problems({ engine: gemini, monitor })
-    for (const model of ['g-1', 'g-2']) {
+    for (const model of ['g-1', 'g-2', 'g-2-001']) {
       const [problem, ...more] = watched({ kind: 'gemini', model })
       expect(more).toEqual([])
       expect(problem).toContain('`monitor.model`')

@@ -74,9 +74,11 @@ const variables = (names: Readonly<Record<string, string>>) => ({
 })
 
 describe('serve --engine', () => {
-  const serve = (engine: ConfigFile['engine'], ...options: string[]) => {
+  const serve = (engine: ConfigFile['engine'], ...options: string[]) =>
+    serveWith(engine === undefined ? {} : { engine }, ...options)
+  const serveWith = (more: Pick<ConfigFile, 'engine' | 'monitor'>, ...options: string[]) => {
     const file = join(dir, 'headgate.json')
-    writeFileSync(file, JSON.stringify({ ...CONFIG, ...(engine === undefined ? {} : { engine }) }))
+    writeFileSync(file, JSON.stringify({ ...CONFIG, ...more }))
     const args = ['serve', '--data', join(dir, 'data'), '--config', file, ...options]
     return run(args, { environment: variables({ HEADGATE_RAIL_KEY: RAIL_KEY }) })
   }
@@ -96,6 +98,14 @@ describe('serve --engine', () => {
     expect((await serve(groq, '--engine', 'groq')).err).toMatch(
       /GROQ_API_KEY for 127\.0\.0\.1 \(loopback\)/,
     )
+  })
+
+  it('is held to what a configuration is: its model is not the monitor’s', async () => {
+    const monitor = { kind: 'groq' as const, model: 'openai/gpt-oss-120b' }
+    const ran = await serveWith({ monitor }, '--engine', 'groq')
+    expect([ran.code, ran.err]).toEqual([3, expect.stringMatching(/`monitor\.model` is wrong/)])
+    const other = await serveWith({ monitor }, '--engine', 'gemini')
+    expect(other.err).toMatch(/expected GEMINI_API_KEY/)
   })
 
   it('needs no key for a replay, and a folder that is a recording', async () => {

@@ -10,7 +10,7 @@ import {
   parseConfig,
   readConfig,
 } from '../../config.ts'
-import { engineSchema } from '../../config-models.ts'
+import { engineSchema, modelProblems } from '../../config-models.ts'
 import type { LogEntry } from '../../http/server.ts'
 import { loginCodeAnswer } from '../../http/shapes.ts'
 import { createSecretGuard } from '../../secrets/guard.ts'
@@ -191,11 +191,14 @@ function portOf(text: string): number {
 const withPort = (config: Config, port: string | undefined): Config =>
   port === undefined ? config : { ...config, listen: { ...config.listen, port: portOf(port) } }
 
-/** The configured engine where it is of that kind, else that kind's own defaults. */
-const withEngine = (config: Config, name: EngineName | undefined): Config =>
-  name === undefined || config.engine.kind === name
-    ? config
-    : { ...config, engine: engineSchema.parse({ kind: name }) }
+/** The configured engine where it is of that kind, else that kind's own defaults. Throws ConfigError as a file would. */
+function withEngine(config: Config, name: EngineName | undefined): Config {
+  if (name === undefined || config.engine.kind === name) return config
+  const changed = { ...config, engine: engineSchema.parse({ kind: name }) }
+  const problems = modelProblems(changed)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return changed
+}
 
 /** A replay asks no model. */
 const needsOfAsked = (config: Config, { replay }: ExchangeOptions): readonly Needs[] =>
