@@ -49,6 +49,8 @@ export interface Adapter {
   readonly engine: 'gemini' | 'groq'
   /** Without a path. */
   readonly origin: string
+  /** Tokens of the longest answer that it asks for, thoughts included. */
+  readonly mostTokens: number
   /** The header that holds the key. */
   auth(key: string): { readonly [name: string]: string }
   /** Loads the provider's library: a second, which only a process waits that asks. */
@@ -204,7 +206,12 @@ async function tryOnce<T>(
   if (times() > 1) throw new Error('a library of a provider asked again by itself')
   const got = carried()
   if (got === undefined) return { failed: { failure: 'bad_request', model } }
-  if (got.kind === 'none') return { failed: { failure: got.failure, model } }
+  if (got.kind === 'none') {
+    // It was being answered, or was under way when it was given up.
+    const isBegun = got.failure !== 'unreachable' || signal.aborted
+    const usage = isBegun ? mostOf(adapter, options, question) : undefined
+    return { failed: { failure: got.failure, usage, model } }
+  }
   const body = jsonOf(got.body)
   if (got.status !== 200) {
     const refusal = adapter.refused(got.status, body)
@@ -212,18 +219,35 @@ async function tryOnce<T>(
   }
   const reading = adapter.read(body)
   if (reading === undefined) return { failed: { failure: 'unreachable', model } }
-  return judged(adapter, options, reading, parse)
+  const most = () => mostOf(adapter, options, question)
+  return judged(adapter, options, { reading, most }, parse)
+}
+
+/**
+ * The most that a question can have used whose count did not come: a provider charges for it all the same. No token is
+ * less than a byte.
+ */
+function mostOf(
+  { mostTokens }: Adapter,
+  { price }: CallOptions,
+  { prompt: { system, user }, schema }: Question,
+): ModelUsage {
+  const bytes = Buffer.byteLength(system + user + JSON.stringify(schema))
+  return usageOf(price, bytes, mostTokens)
 }
 
 function judged<T>(
   adapter: Adapter,
   { model: asked, price }: CallOptions,
-  { usage: counted, model, said }: Reading,
+  { reading, most }: { readonly reading: Reading; readonly most: () => ModelUsage },
   parse: (text: string) => T | undefined,
 ): Tried<T> {
+  const { usage: counted, model, said } = reading
   const usage =
     counted === undefined ? undefined : usageOf(price, counted.inputTokens, counted.outputTokens)
-  const failed = (failure: ModelFailure) => ({ failed: { failure, usage, model } })
+  const failed = (failure: ModelFailure) => ({
+    failed: { failure, usage: usage ?? most(), model },
+  })
   if (model !== undefined && !adapter.isSame(asked, model)) return failed('other_model')
   if ('failure' in said) return failed(said.failure)
   // One that gives no name may be any: it is not taken for the one that was asked.

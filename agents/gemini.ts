@@ -88,6 +88,7 @@ function manner(model: string, { ThinkingLevel }: Library) {
 const adapter: Adapter = {
   engine: 'gemini',
   origin: 'https://generativelanguage.googleapis.com',
+  mostTokens: LIMITS.modelAnswerTokens,
   load: library,
   auth: (key) => ({ 'x-goog-api-key': key }),
   async put({ model, key, origin }, { prompt, schema }, fetch) {

@@ -72,6 +72,7 @@ const LOGGER = { error: quiet, warn: quiet, info: quiet, debug: quiet }
 const adapter: Adapter = {
   engine: 'groq',
   origin: 'https://api.groq.com',
+  mostTokens: LIMITS.modelReservedTokens,
   load: library,
   auth: (key) => ({ authorization: `Bearer ${key}` }),
   async put({ model, key, origin }, { role, prompt, schema }, fetch) {

@@ -6,6 +6,7 @@ import type { HolderKeys, TokenEngine } from '../core/engine.ts'
 import type { FaultCode } from '../core/errors.ts'
 import type { MerchantId, PayeeId, RunId } from '../core/ids.ts'
 import type { Ledger } from '../core/ledger.ts'
+import { LIMITS } from '../core/limits.ts'
 import type { Agent, Mandate } from '../core/mandate.ts'
 import type { Merchants } from '../core/merchants.ts'
 import type { RunRecord, RunState } from '../core/records.ts'
@@ -21,7 +22,10 @@ export interface FunnelBounds {
   readonly looks: number
   /** Times one call is tried again while the gateway or a model is at fault. */
   readonly tries: number
-  /** One question to a planner or a chooser, with all tries of its adapter; and one look, which is several questions. */
+  /**
+   * One question to a planner or a chooser, with all tries of its adapter, which gives up first and says what it may
+   * have used; and one look, which is several questions.
+   */
   readonly modelMs: number
   readonly lookMs: number
   /** Searches, products and quotes that one look may ask for. */
@@ -42,7 +46,7 @@ export const BOUNDS: FunnelBounds = {
   purchases: 4,
   looks: 3,
   tries: 8,
-  modelMs: 60_000,
+  modelMs: LIMITS.modelMs + 5_000,
   lookMs: 5 * 60_000,
   searches: 12,
   reads: 12,

@@ -79,6 +79,31 @@ describe.each([gemini, groq])('a model of $name', (engine) => {
     expect(provider.asked).toHaveLength(1)
   })
 
+  it('counts as the most that it can have used where it was begun and no count came', async () => {
+    const request = requestOf()
+    const { system, user } = promptOf(request)
+    const bytes = Buffer.byteLength(system + user + JSON.stringify(wireOf(choiceSchema).schema))
+    const outputTokens =
+      engine.name === 'gemini' ? LIMITS.modelAnswerTokens : LIMITS.modelReservedTokens
+    const costMicros = Math.ceil(bytes * 0.3 + outputTokens * 2.5)
+    const most = { calls: 1, inputTokens: bytes, outputTokens, costMicros }
+    const none = { usageMetadata: undefined, usage: undefined }
+    provider.say({ body: engine.answer(text, none) })
+    expect((await failureOf(model(), request)).usage).toEqual(most)
+    provider.say({ body: ' '.repeat(LIMITS.modelAnswerBytes + 1) })
+    expect((await failureOf(model(), request)).usage).toEqual(most)
+    const begun = Promise.withResolvers<void>()
+    provider.say({ act: () => begun.resolve() })
+    const asked = failureOf(model(), request)
+    await begun.promise
+    time.expire()
+    expect(await asked).toMatchObject({ failure: 'late', usage: most })
+    // What was turned away or never reached anybody has used nothing.
+    const nothing = { calls: 1, inputTokens: 0, outputTokens: 0, costMicros: 0 }
+    provider.say({ status: 429, body: '' })
+    expect((await failureOf(model(), request)).usage).toEqual(nothing)
+  })
+
   it('is not believed without a count of its tokens', async () => {
     const none = { usageMetadata: undefined, usage: undefined }
     provider.say({ body: engine.answer(text, none) })

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type Agents, type Budget, ModelFault, type Usage } from '../../runtime/core/agents.ts'
 import { parseEvent } from '../../runtime/core/events.ts'
+import { LIMITS } from '../../runtime/core/limits.ts'
+import { BOUNDS } from '../../runtime/funnel/context.ts'
 import { RunMeter } from '../../runtime/funnel/meter.ts'
 import { addUse, createModelUses, NO_USE } from '../../runtime/ledger/model-use.ts'
 import { World, type WorldOptions } from './world.ts'
@@ -108,6 +110,10 @@ describe('a budget', () => {
       costMicros: 100,
     })
     expect(use.unanswered).toBe(2)
+  })
+
+  it('hears what a question that came too late may have used: its adapter gives up before the funnel does', () => {
+    expect(BOUNDS.modelMs).toBeGreaterThan(LIMITS.modelMs)
   })
 
   it('ends a look between its calls', async () => {
