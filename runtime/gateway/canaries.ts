@@ -22,7 +22,7 @@ export interface CanaryTotals {
 }
 
 export interface Canaries {
-  /** The answer to a real question, or `below_floor`. `ask` does not throw. */
+  /** The answer to a real question, or why there is none; `below_floor` for one that is not believed. `ask` does not throw. */
   around(real: MonitorFacts, ask: Ask): Promise<MonitorAnswer>
   totals(): CanaryTotals
 }
@@ -74,7 +74,8 @@ export function createCanaries(terms: CanaryTerms, key: string = freshId()): Can
       if (last.length === 0) proving ??= prove(real, ask)
       const answers = [ask(real), proving, isDue(n) ? tryOne(real, ask) : undefined] as const
       const [answer] = await Promise.all(answers)
-      return isBelieved() ? answer : BELOW_FLOOR
+      // No answer needs no belief, and why there is none is what an operator can mend.
+      return isBelieved() || answer.kind === 'unavailable' ? answer : BELOW_FLOOR
     },
     totals: () => ({ put, caught, rate: rate(), believed: isBelieved() }),
   }

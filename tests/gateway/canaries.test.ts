@@ -164,6 +164,14 @@ describe('a monitor that is tried', () => {
     expect(await trial.around(REAL, better)).toEqual(ALLOW)
   })
 
+  it('that gives no answer at all is said to be what is wrong with it, not to be below a floor', async () => {
+    const refused: MonitorAnswer = { kind: 'unavailable', why: 'unauthorised' }
+    const { ask } = asked(() => refused, refused)
+    const trial = createCanaries(TERMS, 'key')
+    expect(await trial.around(REAL, ask)).toEqual(refused)
+    expect(trial.totals().believed).toBe(false)
+  })
+
   it('goes down at the floor and comes back over it, asked about nothing else meanwhile', async () => {
     let canary: MonitorAnswer = OBJECT
     const { ask, seen, canaries } = asked(() => canary)
