@@ -25,10 +25,3 @@ export function check<T>(schema: z.ZodType<T>, value: unknown, message: string):
   if (!read.success) throw new ModelFault('malformed', message)
   return read.data
 }
-
-export const addUsage = (a: Usage, b: Usage): Usage => ({
-  calls: a.calls + b.calls,
-  inputTokens: a.inputTokens + b.inputTokens,
-  outputTokens: a.outputTokens + b.outputTokens,
-  costMicros: a.costMicros + b.costMicros,
-})

@@ -5,6 +5,7 @@
  * is fooled by a listing brings at most other quotes of merchants that were allowed anyway. It ends by `bounds.ts`.
  */
 import {
+  addUsage,
   type Look,
   type LookerSession,
   type LookRequest,
@@ -14,7 +15,7 @@ import {
   type Usage,
 } from '../runtime/core/agents.ts'
 import { LIMITS } from '../runtime/core/limits.ts'
-import { type Asked, addUsage, ask } from './ask.ts'
+import { type Asked, ask } from './ask.ts'
 import { LOOK } from './bounds.ts'
 import { INSTRUCTIONS } from './instructions.ts'
 import { type Picked, quoteAll } from './quoting.ts'

@@ -1,7 +1,7 @@
 /** What the steps of a run cost, by what was recorded of its models: for each role and each thing that it worked on. */
 import { z } from 'zod'
 import type { ModelExchange } from '../../agents/recording.ts'
-import { NO_USAGE, type Usage } from '../../runtime/core/agents.ts'
+import { addUsage, NO_USAGE, type Usage } from '../../runtime/core/agents.ts'
 
 export interface Cost extends Usage {
   readonly step: 'plan' | 'look' | 'choose' | 'judge'
@@ -20,13 +20,6 @@ const inputSchema = z.looseObject({
   need: z.looseObject({ text: z.string() }).optional(),
 })
 
-const added = (a: Usage, b: Usage): Usage => ({
-  calls: a.calls + b.calls,
-  inputTokens: a.inputTokens + b.inputTokens,
-  outputTokens: a.outputTokens + b.outputTokens,
-  costMicros: a.costMicros + b.costMicros,
-})
-
 /** One for each step of each branch, in the order in which they began to be answered. */
 export function costsOf(exchanges: readonly ModelExchange[]): readonly Cost[] {
   const costs = new Map<string, Cost>()
@@ -41,7 +34,7 @@ export function costsOf(exchanges: readonly ModelExchange[]): readonly Cost[] {
     const models = outcome.model === undefined ? before.models : [...before.models, outcome.model]
     costs.set(key, {
       ...before,
-      ...added(before, usage),
+      ...addUsage(before, usage),
       models: [...new Set(models)],
       failed: before.failed + Number(isFailure),
     })
@@ -49,7 +42,7 @@ export function costsOf(exchanges: readonly ModelExchange[]): readonly Cost[] {
   return [...costs.values()]
 }
 
-export const totalOf = (costs: readonly Usage[]): Usage => costs.reduce(added, NO_USAGE)
+export const totalOf = (costs: readonly Usage[]): Usage => costs.reduce(addUsage, NO_USAGE)
 
 /** Millionths of a US dollar, for a person. */
 export const dollars = (micros: number): string =>

@@ -250,6 +250,13 @@ export interface Usage extends ModelUsage {
 
 export const NO_USAGE: Usage = { calls: 0, inputTokens: 0, outputTokens: 0, costMicros: 0 }
 
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  calls: a.calls + b.calls,
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  costMicros: a.costMicros + b.costMicros,
+})
+
 /** How an answer came about. */
 export interface AnsweredBy {
   readonly usage: Usage

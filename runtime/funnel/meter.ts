@@ -3,7 +3,14 @@
  * made, and as long as it is under way it is taken to use as much as the largest one so far: of two at the same time
  * only one is the last.
  */
-import { type Budget, type Budgets, type Meter, NO_USAGE, type Usage } from '../core/agents.ts'
+import {
+  addUsage,
+  type Budget,
+  type Budgets,
+  type Meter,
+  NO_USAGE,
+  type Usage,
+} from '../core/agents.ts'
 import type { NodeId } from '../core/ids.ts'
 
 /** The word for a budget that is used up, as a branch ends with it. */
@@ -115,7 +122,7 @@ export class Question {
   readonly #node: NodeId
   #asked = 0
   #open = 1
-  #seen: Usage = NO_USAGE
+  #told: Usage = NO_USAGE
 
   /** `refuse` throws for a further call that a budget has no room for. */
   constructor(budget: RunMeter, node: NodeId, refuse: (spent: Spent) => never) {
@@ -131,12 +138,7 @@ export class Question {
       },
       after: (usage) => {
         const used = counted(usage)
-        this.#seen = {
-          calls: this.#seen.calls + used.calls,
-          inputTokens: this.#seen.inputTokens + used.inputTokens,
-          outputTokens: this.#seen.outputTokens + used.outputTokens,
-          costMicros: this.#seen.costMicros + used.costMicros,
-        }
+        this.#told = addUsage(this.#told, used)
         const ended = Math.min(1, this.#open)
         this.#open -= ended
         budget.settle(node, ended, used)
@@ -157,7 +159,7 @@ export class Question {
 
   /** What the question used, all in all: what was told call by call, or its end's word where that is more. */
   end(said: Usage): Usage {
-    const told = this.#seen
+    const told = this.#told
     const word = counted(said)
     const used: Usage = {
       calls: Math.max(told.calls, word.calls),

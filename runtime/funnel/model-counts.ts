@@ -1,6 +1,5 @@
 /** What models were asked since the start of this process, for a scrape: by role, in closed words. */
-import { NO_USAGE, type Usage } from '../core/agents.ts'
-import { addUsage } from '../ledger/model-use.ts'
+import { addUsage, NO_USAGE, type Usage } from '../core/agents.ts'
 import type { AskedModel, Role, Unanswered } from './context.ts'
 
 export interface ModelCount {

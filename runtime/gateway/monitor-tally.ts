@@ -1,5 +1,5 @@
 /** What a monitor has been asked and has said since the start, for an operator's graphs. */
-import { NO_USAGE, type Usage } from '../core/agents.ts'
+import { addUsage, NO_USAGE, type Usage } from '../core/agents.ts'
 import type { MonitorFailure } from '../core/judges.ts'
 import type { CanaryTotals } from './canaries.ts'
 
@@ -40,12 +40,7 @@ export function monitorTally(): MonitorTally {
       failures.set(why, (failures.get(why) ?? 0) + 1)
     },
     spent: (usage = NO_USAGE) => {
-      used = {
-        calls: used.calls + usage.calls,
-        inputTokens: used.inputTokens + usage.inputTokens,
-        outputTokens: used.outputTokens + usage.outputTokens,
-        costMicros: used.costMicros + usage.costMicros,
-      }
+      used = addUsage(used, usage)
     },
     totals: () => ({
       calls,

@@ -3,7 +3,7 @@
  * used up. Nothing else is kept of it, so what is shown, what a resumed run starts from and what an auditor adds up
  * are the same numbers.
  */
-import { NO_USAGE, type Usage } from '../core/agents.ts'
+import { addUsage, NO_USAGE, type Usage } from '../core/agents.ts'
 import { parseEvent } from '../core/events.ts'
 import type { RunId } from '../core/ids.ts'
 import type { Ledger } from '../core/ledger.ts'
@@ -19,13 +19,6 @@ export interface ModelUse extends Usage {
 }
 
 export const NO_USE: ModelUse = { ...NO_USAGE, unanswered: 0, fallbacks: 0, byModel: {} }
-
-export const addUsage = (a: Usage, b: Usage): Usage => ({
-  calls: a.calls + b.calls,
-  inputTokens: a.inputTokens + b.inputTokens,
-  outputTokens: a.outputTokens + b.outputTokens,
-  costMicros: a.costMicros + b.costMicros,
-})
 
 /** The sum of both; `fallback` is the later one's where it has one. */
 export function addUse(a: ModelUse, b: ModelUse): ModelUse {
