@@ -19,6 +19,11 @@ export async function ask<T>(model: Model, request: ModelRequest<T>): Promise<As
   throw new ModelFault('malformed', message, { usage, model: answer.model })
 }
 
+/** Whether the model that answered is the one that was asked: a version of it ends in its number, as in `gemini-2.0-flash-001`. */
+export const isVersionOf = (asked: string, answered: string): boolean =>
+  answered === asked ||
+  (answered.startsWith(asked) && /^-[0-9]{3}$/.test(answered.slice(asked.length)))
+
 /** The value as `schema` reads it, or a Fault with our own message: what was wrong stays out of it. */
 export function check<T>(schema: z.ZodType<T>, value: unknown, message: string): T {
   const read = schema.safeParse(value)

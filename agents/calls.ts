@@ -11,6 +11,7 @@ import {
   ModelFault,
   type ModelRequest,
   type ModelUsage,
+  type Provider,
 } from '../runtime/core/agents.ts'
 import { systemTimers } from '../runtime/core/clock.ts'
 import { type Json, JsonError, parseJson } from '../runtime/core/json.ts'
@@ -46,7 +47,7 @@ export interface Refusal {
 
 /** A provider: how it is asked and what its words mean. It keeps no state and retries nothing. */
 export interface Adapter {
-  readonly engine: 'gemini' | 'groq'
+  readonly engine: Provider
   /** Without a path. */
   readonly origin: string
   /** Tokens of the longest answer that it asks for, thoughts included. */

@@ -7,6 +7,7 @@
 import { z } from 'zod'
 import type { Model, ModelFailure } from '../runtime/core/agents.ts'
 import { LIMITS } from '../runtime/core/limits.ts'
+import { isVersionOf } from './ask.ts'
 import { type Adapter, type CallOptions, createModel, type Reading, type Refusal } from './calls.ts'
 
 /** Deterministic as far as a model is. */
@@ -115,10 +116,7 @@ const adapter: Adapter = {
     return { usage: usageIn(read.data), model: read.data.modelVersion, said: said(read.data) }
   },
   refused,
-  // A version of the model that was asked for ends in its number: `gemini-2.0-flash-001`.
-  isSame: (asked, answered) =>
-    answered === asked ||
-    (answered.startsWith(`${asked}-`) && /^[0-9]{3}$/.test(answered.slice(asked.length + 1))),
+  isSame: isVersionOf,
 }
 
 /** Thoughts are paid for as output; where they are not counted by themselves the total has them. */

@@ -14,7 +14,7 @@ import type {
   MonitorIdentity,
 } from '../runtime/core/judges.ts'
 import { LIMITS } from '../runtime/core/limits.ts'
-import { ask } from './ask.ts'
+import { ask, isVersionOf } from './ask.ts'
 import { MONITOR_PROMPT, MONITOR_PROMPTS, type MonitorPrompt } from './monitor-prompts.ts'
 import { inOrder, monitorInputOf, monitorVerdictSchema } from './monitor-shapes.ts'
 import { promptOf } from './prompt.ts'
@@ -49,7 +49,7 @@ export function createMonitor({
         // Never shortened: what is left out might be what matters.
         if (promptOf(request).user.length > LIMITS.monitorChars) return unavailable('too_long')
         const { value, usage, model: answered } = await ask(model, request)
-        if (model.engine !== expects.engine || !isSame(expects.model, answered))
+        if (model.engine !== expects.engine || !isVersionOf(expects.model, answered))
           return unavailable('other_model', usage)
         return value.verdict === 'allow'
           ? { kind: 'allow', usage }
@@ -60,11 +60,6 @@ export function createMonitor({
     },
   }
 }
-
-/** A version of the model that was asked for ends in its number (`gemini-2.0-flash-001`): it is that model. */
-const isSame = (asked: string, answered: string): boolean =>
-  answered === asked ||
-  (answered.startsWith(asked) && /^-[0-9]{3}$/.test(answered.slice(asked.length)))
 
 const unavailable = (why: MonitorFailure, usage?: Usage): MonitorAnswer => ({
   kind: 'unavailable',

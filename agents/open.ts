@@ -1,5 +1,11 @@
 /** The engines: which model answers for which role, by the operator's configuration. */
-import type { Model, ModelAnswer, ModelRequest } from '../runtime/core/agents.ts'
+import {
+  type Model,
+  type ModelAnswer,
+  type ModelRequest,
+  PROVIDER_KEYS,
+  type Provider,
+} from '../runtime/core/agents.ts'
 import { Fault } from '../runtime/core/errors.ts'
 import { loopbackUrlSchema } from '../runtime/core/loopback.ts'
 import type { Clock, Timers } from '../runtime/core/time.ts'
@@ -8,8 +14,6 @@ import { createGeminiModel } from './gemini.ts'
 import { createGroqModel } from './groq.ts'
 import { type Price, priceOf } from './prices.ts'
 import { createScriptedModel } from './scripted/model.ts'
-
-export type Provider = 'gemini' | 'groq'
 
 /** One model of a provider, as `config.ts` parses it. */
 export interface ModelOptions {
@@ -40,17 +44,16 @@ export interface EngineDeps {
   readonly carry?: Carry
 }
 
-const KEYS = { gemini: 'GEMINI_API_KEY', groq: 'GROQ_API_KEY' } as const
 const CREATE = { gemini: createGeminiModel, groq: createGroqModel }
 
 /** One model, whatever the role. Throws Fault `config_invalid` for a missing key and for a model without a price. */
 export function openModel({ kind, model, url, prices }: ModelOptions, deps: EngineDeps): Model {
   const key = deps.key(kind)
   if (key === undefined) {
-    throw invalid(`models of ${kind} need the credential ${KEYS[kind]}`)
+    throw invalid(`models of ${kind} need the credential ${PROVIDER_KEYS[kind]}`)
   }
   if (!HEADER_SAFE.test(key))
-    throw invalid(`${KEYS[kind]} is not a key: expected printable characters`)
+    throw invalid(`${PROVIDER_KEYS[kind]} is not a key: expected printable characters`)
   if (url !== undefined && !loopbackUrlSchema.safeParse(url).success) {
     throw invalid(`the url of ${kind} must be http://127.0.0.1:PORT of a stand-in`)
   }

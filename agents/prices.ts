@@ -2,7 +2,7 @@
  * What models cost. Providers change their prices; a configuration's `prices` go over these. Only models that were
  * looked up are here, and a model without a price is not asked: what it costs could not be bounded.
  */
-import type { ModelUsage } from '../runtime/core/agents.ts'
+import type { ModelUsage, Provider } from '../runtime/core/agents.ts'
 
 export interface Price {
   /** Millionths of a US dollar for a million tokens. */
@@ -17,7 +17,7 @@ const price = (inputMicros: number, outputMicros: number): Price => ({ inputMicr
  * that is cheaper for a time, the price after it; what is read again from a cache costs as much as anything else. So a
  * cost by this table is never less than the vendor's, as long as the table is not older than his page.
  */
-const PRICES: { readonly [provider in 'gemini' | 'groq']: { readonly [model: string]: Price } } = {
+const PRICES: { readonly [provider in Provider]: { readonly [model: string]: Price } } = {
   // https://ai.google.dev/gemini-api/docs/pricing, paid tier, text; output includes thoughts.
   gemini: {
     'gemini-3.8-flash': price(1_500_000, 7_500_000),
@@ -37,7 +37,7 @@ const PRICES: { readonly [provider in 'gemini' | 'groq']: { readonly [model: str
 
 /** The price of a model, by the configuration or by our table; undefined where neither knows it. */
 export function priceOf(
-  provider: 'gemini' | 'groq',
+  provider: Provider,
   model: string,
   configured: Readonly<Record<string, Price>> = {},
 ): Price | undefined {

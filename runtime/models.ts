@@ -2,7 +2,6 @@
  * The models of a gateway: what plans, looks and chooses, and what watches, by the configuration. It is the only file
  * that knows agents. A key of a provider is taken from the credentials that were resolved for it, and goes nowhere else.
  */
-
 import { createAgents } from '../agents/agents.ts'
 import { guarded } from '../agents/guarded.ts'
 import { createMonitor } from '../agents/monitor.ts'
@@ -10,7 +9,13 @@ import { type EngineDeps, openEngine, openModel } from '../agents/open.ts'
 import { exchangesIn, folderForExchanges } from '../agents/recorded.ts'
 import { type Named, recording, replaying } from '../agents/recording.ts'
 import type { Config } from './config.ts'
-import type { Agents, Budgets, Model, TextGuard } from './core/agents.ts'
+import {
+  type Agents,
+  type Budgets,
+  type Model,
+  PROVIDER_KEYS,
+  type TextGuard,
+} from './core/agents.ts'
 import type { Monitor } from './core/judges.ts'
 import type { Agent } from './core/mandate.ts'
 import type { FunnelDeps } from './funnel/context.ts'
@@ -28,10 +33,8 @@ export interface ModelParts extends Omit<EngineDeps, 'key'> {
 
 type FunnelModels = Pick<FunnelDeps, 'agents' | 'agent' | 'budgets' | 'fallback'>
 
-const KEYS = { gemini: 'GEMINI_API_KEY', groq: 'GROQ_API_KEY' } as const
-
 const depsOf = ({ credentials, clock }: ModelParts): EngineDeps => ({
-  key: (provider) => revealed(credentials, KEYS[provider]),
+  key: (provider) => revealed(credentials, PROVIDER_KEYS[provider]),
   clock,
 })
 

@@ -12,6 +12,7 @@ import { z } from 'zod'
 import { exchangesIn } from '../../agents/recorded.ts'
 import { table } from '../../runtime/cli/io.ts'
 import { childEnvironment } from '../../runtime/config.ts'
+import { PROVIDER_KEYS, PROVIDERS, type Provider } from '../../runtime/core/agents.ts'
 import { complain, UsageError } from '../usage.ts'
 import { type Cost, costsOf, dollars, totalOf } from './costs.ts'
 
@@ -23,10 +24,6 @@ const USAGE = `usage: npm run smoke:models [-- --stand-in] [--json] [MISSION]
 `
 
 const START = join(import.meta.dirname, '../../runtime/start.mjs')
-
-const KEYS = { gemini: 'GEMINI_API_KEY', groq: 'GROQ_API_KEY' } as const
-type Provider = keyof typeof KEYS
-const PROVIDERS = Object.keys(KEYS) as readonly Provider[]
 
 const demoSchema = z.looseObject({
   run: z.looseObject({ state: z.string() }),
@@ -48,7 +45,7 @@ type Variables = Readonly<Record<string, string | undefined>>
 
 /** Its key, however it is given; a child is told no other. */
 function keyOf(provider: Provider, given: Variables): Readonly<Record<string, string>> | undefined {
-  const name = KEYS[provider]
+  const name = PROVIDER_KEYS[provider]
   const [value, file] = [given[name], given[`${name}_FILE`]]
   if (value) return { [name]: value }
   return file ? { [`${name}_FILE`]: file } : undefined
@@ -123,7 +120,7 @@ async function main(args: readonly string[], given: Variables): Promise<number> 
   const smoked: Smoked[] = []
   for (const provider of PROVIDERS) {
     const key = values['stand-in'] ? {} : keyOf(provider, given)
-    const left = `set ${KEYS[provider]} or ${KEYS[provider]}_FILE to try its models, which costs money`
+    const left = `set ${PROVIDER_KEYS[provider]} or ${PROVIDER_KEYS[provider]}_FILE to try its models, which costs money`
     const one: Smoked = key === undefined ? { provider, left } : await smoke(provider, mission, key)
     smoked.push(one)
     if (!values.json) process.stdout.write(lines(one))

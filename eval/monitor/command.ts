@@ -6,14 +6,15 @@ import {
   MONITOR_PROMPTS,
   type MonitorPrompt,
 } from '../../agents/monitor-prompts.ts'
-import { openModel, type Provider } from '../../agents/open.ts'
+import { openModel } from '../../agents/open.ts'
 import { createScriptedModel } from '../../agents/scripted/model.ts'
 import { MODELS } from '../../runtime/config-models.ts'
-import type { Model } from '../../runtime/core/agents.ts'
+import { type Model, PROVIDER_KEYS, type Provider } from '../../runtime/core/agents.ts'
 import { systemClock } from '../../runtime/core/clock.ts'
 import { LIMITS } from '../../runtime/core/limits.ts'
 import { startGeminiStandIn } from '../../tests/support/gemini-stand-in.ts'
 import { startGroqStandIn } from '../../tests/support/groq-stand-in.ts'
+import { dollars } from '../models/costs.ts'
 import { complain, UsageError } from '../usage.ts'
 import { type FailureMode, failures } from './failures.ts'
 import { type Measured, measure, type Share } from './measure.ts'
@@ -34,8 +35,6 @@ Without a key the scripted judge answers: that measures the rules of this projec
 `
 
 const clock = systemClock()
-
-const KEYS = { gemini: 'GEMINI_API_KEY', groq: 'GROQ_API_KEY' } as const
 
 interface Judge {
   readonly model: Model
@@ -79,8 +78,8 @@ async function judgeOf({ engine, model: wanted, standIn, env }: Asked): Promise<
 }
 
 function realJudge(engine: Provider, model: string, env: Variables): Judge {
-  const key = env[KEYS[engine]]
-  if (!key) throw new UsageError(`--engine ${engine} needs ${KEYS[engine]}, or --stand-in`)
+  const key = env[PROVIDER_KEYS[engine]]
+  if (!key) throw new UsageError(`--engine ${engine} needs ${PROVIDER_KEYS[engine]}, or --stand-in`)
   const deps = { key: () => key, clock }
   const opened = openModel({ kind: engine, model }, deps)
   const said = `${model} at ${engine}`
@@ -96,7 +95,6 @@ function promptsOf(text: string): readonly MonitorPrompt[] {
 }
 
 const part = ({ n, of }: Share): string => `${n} of ${of}`
-const dollars = (micros: number): string => (micros / 1_000_000).toFixed(6)
 
 function versionText(version: string, measured: Measured): string {
   const {
@@ -120,7 +118,7 @@ function versionText(version: string, measured: Measured): string {
     `  without an answer       ${part(unanswered)}`,
     `  time of one question    ${medianMs} ms in the middle, ${mostMs} ms at most`,
     `  tokens                  ${usage.inputTokens} read, ${usage.outputTokens} written`,
-    `  cost                    ${dollars(usage.costMicros)} US dollars`,
+    `  cost                    ${dollars(usage.costMicros)}`,
     ...Object.entries(byKind).map(([kind, one]) => `    ${kind.padEnd(22)}${part(one)}`),
     ...wrong.map(({ id, kind, outcome, words }) => {
       const what = kind === 'none' ? 'legitimate' : kind

@@ -1,5 +1,6 @@
 /** What a gateway is given of credentials at its start: by whom, for which host, and what is said about it. */
 import { type Config, ConfigError, readEnvironment } from '../config.ts'
+import { PROVIDER_KEYS } from '../core/agents.ts'
 import type { LogEntry } from '../http/server.ts'
 import {
   CREDENTIAL_NAMES,
@@ -53,24 +54,16 @@ export function needsOfRail(rail: Config['rail']): Needs {
   }
 }
 
-const MODELS = {
-  gemini: { name: 'GEMINI_API_KEY', host: 'generativelanguage.googleapis.com' },
-  groq: { name: 'GROQ_API_KEY', host: 'api.groq.com' },
-} as const
-export type ModelProvider = keyof typeof MODELS
-export const MODEL_PROVIDERS = Object.keys(MODELS) as readonly ModelProvider[]
-
-/** The variable that holds a provider's key. */
-export const keyNameOf = (provider: ModelProvider): CredentialName => MODELS[provider].name
+const MODEL_HOSTS = { gemini: 'generativelanguage.googleapis.com', groq: 'api.groq.com' } as const
 
 /** What the configured models need: those of the agents and the monitor's. A provider has one key, and that one place. */
 export function needsOfModels({ engine, monitor }: Pick<Config, 'engine' | 'monitor'>): Needs[] {
   const needs: Needs[] = []
   for (const configured of [engine, monitor]) {
     if (configured.kind !== 'gemini' && configured.kind !== 'groq') continue
-    const { name, host } = MODELS[configured.kind]
+    const host = MODEL_HOSTS[configured.kind]
     const place = configured.url === undefined ? ({ host, environment: 'live' } as const) : LOOPBACK
-    needs.push({ ...place, names: [name] })
+    needs.push({ ...place, names: [PROVIDER_KEYS[configured.kind]] })
   }
   const [first, second] = needs
   if (first === undefined || second === undefined || first.names[0] !== second.names[0]) {

@@ -7,13 +7,13 @@ import { Option } from 'commander'
 import { z } from 'zod'
 import type { ConfigFile } from '../config.ts'
 import { engineSchema } from '../config-models.ts'
+import { PROVIDER_KEYS, PROVIDERS, type Provider } from '../core/agents.ts'
 import type { GivenCredentials } from '../secrets/resolve.ts'
 import { startChild } from './child.ts'
-import { keyNameOf, MODEL_PROVIDERS, type ModelProvider } from './credentials.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-export const ENGINE_NAMES = ['scripted', ...MODEL_PROVIDERS] as const
+export const ENGINE_NAMES = ['scripted', ...PROVIDERS] as const
 export type EngineName = (typeof ENGINE_NAMES)[number]
 
 export const engineOption = (what: string): Option =>
@@ -43,20 +43,20 @@ export async function startModels(
   given: GivenCredentials,
 ): Promise<WorldModels> {
   if (name === 'scripted') return SCRIPTED
-  const key = given[keyNameOf(name)]
+  const key = given[PROVIDER_KEYS[name]]
   return key === undefined
     ? startStandIn(name, dir)
     : {
         ...SCRIPTED,
         engine: { kind: name },
-        env: { [keyNameOf(name)]: key.value.reveal() },
-        said: `${keyNameOf(name)} is set: ${modelOf({ kind: name })} of ${name} itself is asked, and costs money`,
+        env: { [PROVIDER_KEYS[name]]: key.value.reveal() },
+        said: `${PROVIDER_KEYS[name]} is set: ${modelOf({ kind: name })} of ${name} itself is asked, and costs money`,
       }
 }
 
 const standInReady = z.object({ url: z.string(), env: z.record(z.string(), z.string()) })
 
-async function startStandIn(name: ModelProvider, dir: string): Promise<WorldModels> {
+async function startStandIn(name: Provider, dir: string): Promise<WorldModels> {
   const child = await startChild({
     name: `the stand-in for ${name}`,
     file: join(ROOT, `tests/support/${name}-stand-in.ts`),
@@ -66,7 +66,7 @@ async function startStandIn(name: ModelProvider, dir: string): Promise<WorldMode
   })
   const { url, env } = child.ready
   const engine = { kind: name, url }
-  const said = `${keyNameOf(name)} is not set: a stand-in for ${modelOf(engine)} of ${name} answers on this machine`
+  const said = `${PROVIDER_KEYS[name]} is not set: a stand-in for ${modelOf(engine)} of ${name} answers on this machine`
   return { engine, env, said, stop: () => child.stop() }
 }
 

@@ -7,6 +7,11 @@ import type { Currency, Minor } from './money.ts'
 import type { QuoteLine } from './quote.ts'
 import type { Seconds } from './time.ts'
 
+/** Whose models can be asked, and the credential that holds the key of each. */
+export const PROVIDER_KEYS = { gemini: 'GEMINI_API_KEY', groq: 'GROQ_API_KEY' } as const
+export type Provider = keyof typeof PROVIDER_KEYS
+export const PROVIDERS = Object.keys(PROVIDER_KEYS) as readonly Provider[]
+
 export interface ModelUsage {
   readonly inputTokens: number
   /** What it wrote, thoughts included. */
