@@ -56,7 +56,7 @@ export async function startChild<T>(spec: ChildSpec<T>): Promise<Child<T>> {
     if (line === undefined || pid === undefined) {
       throw new Failure(
         'internal',
-        `${spec.name} did not start: ${complaint.trim() || 'no reason'}`,
+        `${spec.name} did not start: ${spokenIn(complaint) || 'no reason'}`,
       )
     }
     const ready = spec.ready.parse(parseJson(line))
@@ -70,6 +70,15 @@ export async function startChild<T>(spec: ChildSpec<T>): Promise<Child<T>> {
     throw error
   }
 }
+
+/** Its sentences for people, without the lines of its log, which are kept in the file of it. */
+const spokenIn = (complaint: string): string =>
+  complaint
+    .split('\n')
+    .filter((line) => !line.startsWith('{'))
+    .join('\n')
+    .replace(/^headgate: /, '')
+    .trim()
 
 /** What a child complains of is worth keeping, and never worth ending for. */
 function keep(file: string, text: string): void {
