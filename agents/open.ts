@@ -62,7 +62,10 @@ export function openModel({ kind, model, url, prices }: ModelOptions, deps: Engi
     throw invalid(`name one model of ${kind}, not whatever is the latest`)
   const price = priceOf(kind, model, prices)
   if (price === undefined) {
-    throw invalid(`no price is known of the model ${model}: give it in "prices"`)
+    throw invalid(
+      `no price is known of the model ${model}: expected it in "prices" beside the model, ` +
+        `{"${model}": {"inputMicros": …, "outputMicros": …}}, millionths of a US dollar for a million tokens`,
+    )
   }
   const { clock, timers, carry } = deps
   return CREATE[kind]({ model, key, url, price, clock, timers, carry })

@@ -330,6 +330,9 @@ export function issueSentences(issue: z.core.$ZodIssue, document: string): strin
 /** What was expected, never what was found. */
 function expectation(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type') return `expected ${issue.expected}`
+  if (issue.code === 'invalid_union' && issue.options !== undefined) {
+    return `expected one of ${issue.options.join(', ')}`
+  }
   if (issue.code === 'invalid_value') return `expected one of ${issue.values.join(', ')}`
   if (issue.code === 'too_small') return `expected at least ${issue.minimum} ${unit(issue.origin)}`
   if (issue.code === 'too_big') return `expected at most ${issue.maximum} ${unit(issue.origin)}`

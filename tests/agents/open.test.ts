@@ -56,7 +56,9 @@ describe.each([gemini, groq])('an engine of $name', (of) => {
   })
 
   it('is refused with a model whose price nobody knows, for any role', () => {
-    expect(refusal({ model: 'of-tomorrow' }).message).toContain('price')
+    expect(refusal({ model: 'of-tomorrow' }).message).toContain(
+      '"prices" beside the model, {"of-tomorrow": {"inputMicros": …, "outputMicros": …}}',
+    )
     expect(refusal({ roles: { looker: 'of-tomorrow' } }).message).toContain('price')
     const prices = { 'of-tomorrow': { inputMicros: 1, outputMicros: 1 } }
     expect(openEngine(engine({ roles: { looker: 'of-tomorrow' }, prices }), deps()).engine).toBe(

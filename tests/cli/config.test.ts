@@ -116,6 +116,14 @@ describe('the configuration', () => {
     expect(problems({ monitor: { kind: 'gemini', model: 'g-1' } })).toEqual([])
   })
 
+  it.each([
+    ['engine', 'scripted, gemini, groq'],
+    ['monitor', 'none, scripted, gemini, groq'],
+  ])('says which kinds of %s there are', (field, kinds) => {
+    const wrong = `\`${field}.kind\` is wrong: expected one of ${kinds}`
+    expect(problems({ [field]: { kind: 'openai' } })).toEqual([wrong])
+  })
+
   it('tells all errors at once', () => {
     expect(problems({ organisation: '', listen: { port: -1 }, nonsense: 1 })).toHaveLength(3)
   })
