@@ -47,3 +47,11 @@ export const totalOf = (costs: readonly Usage[]): Usage => costs.reduce(addUsage
 /** Millionths of a US dollar, for a person. */
 export const dollars = (micros: number): string =>
   `US$ ${Math.floor(micros / 1_000_000)}.${String(micros % 1_000_000).padStart(6, '0')}`
+
+const LINE_CHARS = 60
+
+/** A task is many lines; a row of a table is one. */
+export function inOneLine(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > LINE_CHARS ? `${line.slice(0, LINE_CHARS - 1)}…` : line
+}

@@ -14,7 +14,7 @@ import { table } from '../../runtime/cli/io.ts'
 import { childEnvironment } from '../../runtime/config.ts'
 import { PROVIDER_KEYS, PROVIDERS, type Provider } from '../../runtime/core/agents.ts'
 import { complain, UsageError } from '../usage.ts'
-import { type Cost, costsOf, dollars, totalOf } from './costs.ts'
+import { type Cost, costsOf, dollars, inOneLine, totalOf } from './costs.ts'
 
 const USAGE = `usage: npm run smoke:models [-- --stand-in] [--json] [MISSION]
 
@@ -75,8 +75,6 @@ async function smoke(provider: Provider, mission: string, key: Readonly<Record<s
   }
 }
 
-const OF_CHARS = 60
-
 function lines({ provider, left, code, state, settled, steps = [] }: Smoked): string {
   if (left !== undefined) return `${provider}\n  – ${left}\n`
   const total = totalOf(steps)
@@ -87,9 +85,8 @@ function lines({ provider, left, code, state, settled, steps = [] }: Smoked): st
     dollars(costMicros),
   ]
   const rows = steps.map((cost) => {
-    const of = cost.of.length > OF_CHARS ? `${cost.of.slice(0, OF_CHARS - 1)}…` : cost.of
     const failed = cost.failed === 0 ? [] : [`${cost.failed} without an answer`]
-    return [`  ${cost.step}`, of, ...cells(cost), ...failed]
+    return [`  ${cost.step}`, inOneLine(cost.of), ...cells(cost), ...failed]
   })
   const head = ['  step', 'of', 'calls', 'tokens in', 'tokens out', 'cost']
   const models = [...new Set(steps.flatMap((cost) => cost.models))].join(', ')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import type { ModelExchange } from '../../agents/recording.ts'
-import { costsOf, dollars, totalOf } from '../../eval/models/costs.ts'
+import { costsOf, dollars, inOneLine, totalOf } from '../../eval/models/costs.ts'
 import { childEnvironment } from '../../runtime/config.ts'
 import { sha256 } from '../../runtime/core/ids.ts'
 
@@ -45,6 +45,12 @@ describe('the cost of a run’s models', () => {
       ['look', 'desk', 1],
     ])
     expect(costs[1]).toMatchObject({ inputTokens: 107, costMicros: 4, failed: 1, models: ['m-1'] })
+  })
+
+  it('stands in one row of a table, however many lines the task has', () => {
+    expect(inOneLine('# Kitchen\n- 2 x "mugs"\n')).toBe('# Kitchen - 2 x "mugs"')
+    expect(inOneLine(`a\n${'b'.repeat(58)}`)).toBe(`a ${'b'.repeat(58)}`)
+    expect(inOneLine(`a\n${'b'.repeat(59)}`)).toBe(`a ${'b'.repeat(57)}…`)
   })
 
   it('adds up', () => {
