@@ -46,12 +46,19 @@ function shown(value: Traced, of: Traceable): string {
   }
 }
 
-/** One line for each value that matters; none of a payment whose origins were not recorded. */
+/**
+ * One line for each value that matters; none of a payment whose origins were not recorded. A quote that a line has named
+ * in full is `the same quote` below it: four times the same id and time hide what differs.
+ */
 export function trailLines(of: Traceable): string[] {
   const { provenance } = of
   if (provenance === undefined) return []
-  return TRACED.map((value) => {
-    const origins = provenance[value].map((origin) => SOURCE_WORDS[origin.source](origin))
-    return `${shown(value, of)}, ${origins.join(', ')}`
-  })
+  const named = new Set<string>()
+  const words = (origin: Origin): string => {
+    const full = SOURCE_WORDS[origin.source](origin)
+    if (origin.source === 'quote' && named.has(full)) return 'from the same quote'
+    named.add(full)
+    return full
+  }
+  return TRACED.map((value) => `${shown(value, of)}, ${provenance[value].map(words).join(', ')}`)
 }
