@@ -31,7 +31,8 @@ quote and sees what became of it, a planner sees what is left, closes children a
 them. Neither the token nor the key is ever told to the client.
 
 With --json it prints the tools and their digest and ends; --pin takes that digest, and refuses to
-start if the tools are no longer those that were looked at.
+start if the tools are no longer those that were looked at. A planner's tools with --out are others
+than without it: give --json the same options that the client gives.
 `
 
 export function mcpCommand(io: Io): Command {
