@@ -330,7 +330,7 @@ export function issueSentences(issue: z.core.$ZodIssue, document: string): strin
 /** What was expected, never what was found. */
 function expectation(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type') return `expected ${issue.expected}`
-  if (issue.code === 'invalid_union' && issue.options !== undefined) {
+  if (issue.code === 'invalid_union' && 'options' in issue && issue.options !== undefined) {
     return `expected one of ${issue.options.join(', ')}`
   }
   if (issue.code === 'invalid_value') return `expected one of ${issue.values.join(', ')}`
