@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { keyNameOf, MODEL_PROVIDERS } from '../runtime/cli/credentials.ts'
 import { parseConfig } from '../runtime/config.ts'
+import { budgetsSchema, MODELS } from '../runtime/config-models.ts'
 import { CHECKS, CODES } from '../runtime/core/codes.ts'
 import { FILES, filesIn, importsOf, linesWith, ROOT, read, tableRows } from './support/source.ts'
 
@@ -323,11 +325,31 @@ describe('the README', () => {
     expect(Object.keys(manifest.scripts).filter((name) => !scripts.has(name))).toEqual([])
   })
 
-  it('shows a configuration that the gateway accepts', () => {
-    const shown = /```json\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
+  it('names the models and the budgets that a gateway has where nothing is said', () => {
+    const rows = tableRows(readme, ['kind', 'credential', 'model, unless `"model"` names another'])
+    const named = MODEL_PROVIDERS.map((kind) => [kind, keyNameOf(kind), MODELS[kind]].map(code))
+    expect(rows).toEqual(named)
+    const { run, node } = budgetsSchema.parse({ run: {}, node: {} })
+    const said = (most: typeof run) => {
+      const [calls, ...more] = [most.calls, most.tokens, most.costMicros].map((n) =>
+        n.toLocaleString('en'),
+      )
+      return `${calls}, ${more.join(' and ')} for a`
+    }
+    const text = readme.replace(/\s+/g, ' ')
+    expect(text).toContain(`${said(run)} run`)
+    expect(text).toContain(`${said(node)} node`)
+  })
+
+  it('shows a configuration that the gateway accepts, without models and with', () => {
+    const [shown = '', models = ''] = [...readme.matchAll(/```json\n([\s\S]*?)```/g)].map(
+      (match) => match[1],
+    )
     const key = 'A'.repeat(43)
     const filled = shown.replaceAll('"x": "…"', `"x": "${key}"`).replaceAll('"…"', '"k1"')
     expect(parseConfig(filled).gateway.id).toBe('headgate.acme')
+    const withModels = parseConfig(filled.replace(/\}\s*$/, `, ${models}}`))
+    expect(withModels.engine.kind).toBe('gemini')
   })
 
   it('names only files that exist', () => {
