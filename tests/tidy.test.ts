@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { keyNameOf, MODEL_PROVIDERS } from '../runtime/cli/credentials.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { budgetsSchema, MODELS } from '../runtime/config-models.ts'
+import { PROVIDER_KEYS, PROVIDERS } from '../runtime/core/agents.ts'
 import { CHECKS, CODES } from '../runtime/core/codes.ts'
 import { FILES, filesIn, importsOf, linesWith, ROOT, read, tableRows } from './support/source.ts'
 
@@ -327,7 +327,7 @@ describe('the README', () => {
 
   it('names the models and the budgets that a gateway has where nothing is said', () => {
     const rows = tableRows(readme, ['kind', 'credential', 'model, unless `"model"` names another'])
-    const named = MODEL_PROVIDERS.map((kind) => [kind, keyNameOf(kind), MODELS[kind]].map(code))
+    const named = PROVIDERS.map((kind) => [kind, PROVIDER_KEYS[kind], MODELS[kind]].map(code))
     expect(rows).toEqual(named)
     const { run, node } = budgetsSchema.parse({ run: {}, node: {} })
     const said = (most: typeof run) => {
