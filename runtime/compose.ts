@@ -277,7 +277,9 @@ function gatewayDeps(options: Guarded, parts: Parts, log: Log): Omit<GatewayDeps
         ? undefined
         : (overrides.monitor ?? monitorOf({ ...options, ...parts })),
     // A monitor that was composed in brings its own terms, or none.
-    watching: overrides.watching ?? (overrides.monitor === undefined ? watchingOf(config) : {}),
+    watching:
+      overrides.watching ??
+      (overrides.monitor === undefined ? watchingOf(config, options.exchanges) : {}),
     signing: secrets.signing,
     refundBudget: config.refunds.budget,
     ...(overrides.timings === undefined ? {} : { timings: overrides.timings }),

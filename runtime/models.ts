@@ -85,11 +85,18 @@ export function monitorOf(parts: ModelParts): Monitor | undefined {
   }
 }
 
-/** How often the monitor may be asked and how it is tried; undefined where it is no model. */
-export const watchingOf = ({ monitor }: Config): GatewayDeps['watching'] =>
-  monitor.kind === 'gemini' || monitor.kind === 'groq'
-    ? { quota: monitor.quota, canaries: monitor.canaries }
-    : undefined
+/**
+ * How often the monitor may be asked and how it is tried; undefined where it is no model. What is recorded is to be played
+ * again, so its canaries are the same ones each time: whoever records gives up that nobody can tell them.
+ */
+export function watchingOf(
+  { monitor }: Config,
+  exchanges?: ModelExchanges,
+): GatewayDeps['watching'] {
+  if (monitor.kind !== 'gemini' && monitor.kind !== 'groq') return undefined
+  const { quota, canaries } = monitor
+  return { quota, canaries: exchanges === undefined ? canaries : { ...canaries, key: 'recorded' } }
+}
 
 /** A way for all that is said with models: into a folder, or out of one. */
 export interface ModelExchanges {

@@ -156,6 +156,8 @@ export interface CanaryTerms {
   readonly every: number
   readonly window: number
   readonly floorPercent: number
+  /** Decides where they stand and which they are; absent: drawn anew by each process, so that nobody can tell. */
+  readonly key?: string
 }
 
 /** What came of check 9, as operators read it of a payment. `words` are concerns, or why there was no answer. */

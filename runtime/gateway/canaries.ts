@@ -32,7 +32,7 @@ type Ask = (facts: MonitorFacts) => Promise<MonitorAnswer>
 const BELOW_FLOOR: MonitorAnswer = { kind: 'unavailable', why: 'below_floor' }
 
 /** `key` decides where canaries stand and which they are. */
-export function createCanaries(terms: CanaryTerms, key: string = freshId()): Canaries {
+export function createCanaries(terms: CanaryTerms, key = terms.key ?? freshId()): Canaries {
   const { every, window, floorPercent } = terms
   const last: boolean[] = []
   let [questions, made, put, caught] = [0, 0, 0, 0]

@@ -6,10 +6,19 @@ import { z } from 'zod'
 import { folderForExchanges } from '../../agents/recorded.ts'
 import { recording } from '../../agents/recording.ts'
 import { createScriptedModel } from '../../agents/scripted/model.ts'
+import { RECORDS } from '../../eval/monitor/records.ts'
 import { needsOfModels } from '../../runtime/cli/credentials.ts'
 import { openExchanges } from '../../runtime/cli/model-exchanges.ts'
 import { startModels } from '../../runtime/cli/world-models.ts'
 import { type ConfigFile, parseConfig } from '../../runtime/config.ts'
+import type { MonitorFacts } from '../../runtime/core/judges.ts'
+import { createAsker } from '../../runtime/gateway/watch.ts'
+import {
+  type ModelExchanges,
+  recordExchanges,
+  replayExchanges,
+  watchingOf,
+} from '../../runtime/models.ts'
 import { createSecretGuard } from '../../runtime/secrets/guard.ts'
 import { Secret } from '../../runtime/secrets/secret.ts'
 import { run } from './io.ts'
@@ -159,6 +168,26 @@ describe('exchanges of a gateway', () => {
         message: expect.stringMatching(/the chooser was asked .*: instructions of/),
       }),
     )
+  })
+
+  it('have the same canaries when they are recorded and when they are replayed, and others in any other process', async () => {
+    const config = configured({ monitor: { kind: 'groq', model: M } })
+    const facts = RECORDS[0]?.facts
+    if (facts === undefined) throw new Error('no record')
+    const toldWith = async (given?: ModelExchanges) => {
+      const told: unknown[] = []
+      const judge = async (asked: MonitorFacts) => {
+        told.push(asked)
+        return { kind: 'object' } as const
+      }
+      const canaries = watchingOf(config, given)?.canaries
+      await createAsker({ judge }, { ms: 5_000, canaries }).ask(facts)
+      return JSON.stringify(told)
+    }
+    const folder = mkdtempSync(join(dir, 'canaries-'))
+    const record = await toldWith(recordExchanges(folder, createSecretGuard()))
+    expect(await toldWith(replayExchanges(await recorded()))).toBe(record)
+    expect(await toldWith()).not.toBe(await toldWith())
   })
 
   it('end well where everything was asked as it was recorded', async () => {
