@@ -18,6 +18,7 @@ export default defineConfig({
           // Nothing here changes what it shares with the next file, and loading it all anew takes as long as the tests.
           isolate: false,
           testTimeout: 60_000,
+          hookTimeout: 60_000,
           env,
         },
       },

@@ -42,7 +42,7 @@ const MODES: Readonly<Record<string, Says>> = {
 }
 
 /** Shorter than any real monitor is given: a failing one is waited for sixty times. */
-const FAILING_MS = 5
+const FAILING_MS = 1
 
 export interface FailureMode {
   readonly mode: string

@@ -99,8 +99,9 @@ const PASSED_ON = [
   'runtime/tokens/proof.ts',
 ]
 
-/** Without comments, and without the sentences that a person is shown. */
-const code = (path: string): string => withoutComments(read(path)).replace(/'[^'\n]* [^'\n]*'/g, '')
+/** Without comments, and without the sentences that a person or a model is shown. */
+const code = (path: string): string =>
+  withoutComments(read(path)).replace(/'[^'\n]* [^'\n]*'|= `[^`$]*`/g, '')
 
 async function run(...args: readonly string[]) {
   const said = { out: '', err: '' }

@@ -194,11 +194,9 @@ describe('a tool', () => {
   })
 
   it('that meets a fault of ours says unavailable and when to call again, and not what broke', async () => {
-    const broken = await startWorld()
+    const { client, close } = await overHttp(world, await world.looker())
+    world.failShop('secret detail of ours')
     try {
-      const held = await broken.looker()
-      const { client, close } = await overHttp(broken, held)
-      broken.failShop('secret detail of ours')
       const failed = await client.callTool({ name: 'search', arguments: { text: 'lamp' } })
       expect([failed.isError, structured(failed).error]).toMatchObject([
         true,
@@ -207,7 +205,7 @@ describe('a tool', () => {
       expect(JSON.stringify(failed)).not.toContain('secret detail')
       await close()
     } finally {
-      await broken.close()
+      world.failShop(undefined)
     }
   })
 })
@@ -272,19 +270,25 @@ describe('payments over HTTP', () => {
     const [one, two] = await Promise.all(quotes.map((quote) => world.leaf(quote)))
     if (one === undefined || two === undefined) throw new Error('no leaves')
     const before = world.gateway.rail.paid
-    const [first, twice, other] = await Promise.all([
-      send(one, call('pay', { quote: quotes[0] }, 'same')),
-      send(one, call('pay', { quote: quotes[0] }, 'same')),
-      send(two, call('pay', { quote: quotes[1] }, 'same')),
+    const { reached, release } = world.holdRail()
+    const first = send(one, call('pay', { quote: quotes[0] }, 'same'))
+    await reached
+    const twice = await send(one, call('pay', { quote: quotes[0] }, 'same'))
+    const other = send(two, call('pay', { quote: quotes[1] }, 'same'))
+    release()
+    expect([twice.status, twice.json]).toEqual([
+      409,
+      {
+        jsonrpc: '2.0',
+        id: 'same',
+        error: {
+          code: -32600,
+          message: 'a request of this id is in flight; nothing was done again',
+        },
+      },
     ])
-    const answers = [first, twice]
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
-    expect(answers.find(({ status }) => status === 409)?.json).toEqual({
-      jsonrpc: '2.0',
-      id: 'same',
-      error: { code: -32600, message: 'a request of this id is in flight; nothing was done again' },
-    })
-    expect(other.json.result.structuredContent.state).toBe('settled')
+    expect((await first).status).toBe(200)
+    expect((await other).json.result.structuredContent.state).toBe('settled')
     expect(world.gateway.rail.paid).toBe(before + 2)
     // Once answered, the id may be used again.
     expect((await send(one, call('pay', { quote: quotes[0] }, 'same'))).status).toBe(200)

@@ -20,7 +20,7 @@ afterEach(() => {
 })
 afterAll(() => world.close())
 
-const commandSchema = z.looseObject({ command: z.string(), args: z.array(z.string()) })
+const commandSchema = z.object({ command: z.string(), args: z.array(z.string()) })
 const oneOf = (name: string) => z.object({ [name]: z.object({ headgate: commandSchema }) })
 
 const section = read('README.md').split('### MCP')[1]?.split('\n## ')[0] ?? ''
@@ -49,9 +49,18 @@ const CLIENTS: readonly [string, string, (text: string) => unknown][] = [
 ]
 
 describe('the configuration in the README', () => {
-  it.each(CLIENTS)('of %s starts a server that lists its tools', async (name, key, parse) => {
+  const commands = CLIENTS.map(([name, key, parse]) => {
     const parsed = oneOf(key).parse(parse(blockAfter(name)))
-    const { command, args } = commandSchema.parse(parsed[key]?.headgate)
+    return commandSchema.parse(parsed[key]?.headgate)
+  })
+
+  it('of each client is one and the same command', () => {
+    expect(commands).toHaveLength(3)
+    expect(commands).toEqual(CLIENTS.map(() => commands[0]))
+  })
+
+  it('starts a server that lists its tools', async () => {
+    const { command, args } = commandSchema.parse(commands[0])
     const files = world.files(await world.looker())
     const places: Readonly<Record<string, string>> = {
       '/path/to/headgate/runtime/start.mjs': `${ROOT}/runtime/start.mjs`,

@@ -32,8 +32,8 @@ export interface World {
   readonly gateway: TestGateway
   readonly planner: Held
   readonly folder: string
-  /** From now on the shop fails with these words. */
-  failShop(words: string): void
+  /** From now on the shop fails with these words; without any it works again. */
+  failShop(words: string | undefined): void
   /** From now on the rail waits until it is released; `reached` once a payment has come to it. */
   holdRail(): { readonly reached: Promise<void>; release(): void }
   looker(): Promise<Held>
