@@ -1,5 +1,5 @@
 /** What a client throws when an answer is not the one it asked for. */
-import { type Advice, CODES, type DenialCode } from '../core/codes.ts'
+import { type Advice, CODES, isDenialCode } from '../core/codes.ts'
 import type { Problem } from '../core/wire.ts'
 
 /**
@@ -35,8 +35,6 @@ export class ClientError extends Error {
     this.claim = fields.claim
   }
 }
-
-const isDenialCode = (code: string): code is DenialCode => Object.hasOwn(CODES, code)
 
 /** What to do next after a problem: the code's own advice; `retry` when the gateway is at fault; else `stop`. */
 export function adviceOf(code: string, status: number): Advice {

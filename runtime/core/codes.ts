@@ -194,6 +194,8 @@ export const CODES = {
 
 export type DenialCode = keyof typeof CODES
 
+export const isDenialCode = (code: string): code is DenialCode => Object.hasOwn(CODES, code)
+
 /** Every code there is, for schemas. */
 export const DENIAL_CODES = Object.keys(CODES) as [DenialCode, ...DenialCode[]]
 

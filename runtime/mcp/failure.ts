@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { ClientError } from '../client/errors.ts'
-import { type Advice, CODES, type DenialCode } from '../core/codes.ts'
+import { type Advice, CODES, isDenialCode } from '../core/codes.ts'
 import { Rejected } from '../core/errors.ts'
 import { type PaymentId, paymentIdSchema } from '../core/ids.ts'
 import { adviceSchema } from '../core/wire.ts'
@@ -49,13 +49,12 @@ const OTHERS = {
 /** In seconds, where the gateway names no time. */
 const RETRY_AFTER = 5
 
-const isDenial = (code: string): code is DenialCode => Object.hasOwn(CODES, code)
 const isOther = (code: string): code is keyof typeof OTHERS => Object.hasOwn(OTHERS, code)
 
 /** A refusal by its code; what is no code of ours is `refused`. */
 export function denied(code: string, paymentId?: PaymentId): Failure {
-  const known = isDenial(code) || isOther(code) ? code : 'refused'
-  const { message, advice } = isDenial(known) ? CODES[known] : OTHERS[known]
+  const known = isDenialCode(code) || isOther(code) ? code : 'refused'
+  const { message, advice } = isDenialCode(known) ? CODES[known] : OTHERS[known]
   const payment = paymentId === undefined ? {} : { paymentId }
   return { error: { kind: 'denied', code: known, message, advice, ...payment } }
 }
@@ -91,7 +90,7 @@ export function failureOf(error: unknown): Failure {
     return denied(error.code)
   }
   if (error instanceof Rejected) {
-    return isDenial(error.code) || isOther(error.code) ? denied(error.code) : malformed()
+    return isDenialCode(error.code) || isOther(error.code) ? denied(error.code) : malformed()
   }
   return unavailable()
 }
