@@ -65,9 +65,10 @@ function list({ cases, notApplicable }: Chosen, json: boolean): void {
   }
 }
 
-function resultLine({ id, layer, ms, why }: CaseResult): string {
+function resultLine({ id, layer, ms, why, residual }: CaseResult): string {
   const word = why === undefined ? 'stopped' : 'WRONG'
-  const reason = why === undefined ? '' : `  ${why}`
+  const lost = residual === undefined ? '' : `  ${residual} lost within the authority`
+  const reason = why === undefined ? lost : `  ${why}`
   return `${word.padEnd(8)} ${id.padEnd(12)} ${layer.padEnd(9)} ${String(ms).padStart(5)} ms${reason}\n`
 }
 
@@ -88,8 +89,12 @@ async function attack(asked: Chosen, seeds: number, json: boolean): Promise<bool
   const ofCases = results.flatMap(({ id, why }) => (why === undefined ? [] : [{ id, why }]))
   const wrong = [...ofCases, ...ofSeeds]
   const stopped = results.length - ofCases.length
+  // What nothing is meant to stop, in minor units: no case’s loss may pass the ceiling that was signed.
+  const residuals = results.flatMap(({ id, residual }) =>
+    residual === undefined ? [] : [{ id, residual }],
+  )
   const met = hostile === undefined ? {} : { hostile: summary }
-  const document = { cases: results.length, stopped, wrong, notApplicable, ...met }
+  const document = { cases: results.length, stopped, wrong, residuals, notApplicable, ...met }
   if (json) out(`${JSON.stringify(document, null, 2)}\n`)
   else out(`\n${results.length} cases, ${stopped} went as they must, ${wrong.length} wrong\n`)
   return wrong.length === 0

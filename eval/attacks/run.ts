@@ -22,9 +22,11 @@ export async function runCase(attack: AttackCase, world: World): Promise<CaseRes
   const before = await world.desk.book()
   const reasons: string[] = []
   let moved: Seen['moved']
+  let residual: number | undefined
   try {
     const seen = await attack.run(bench)
     moved = seen.moved ?? []
+    residual = seen.residual
     reasons.push(...answerReasons(attack.expected, seen))
   } catch (error) {
     reasons.push(reasonOf(error))
@@ -39,6 +41,7 @@ export async function runCase(attack: AttackCase, world: World): Promise<CaseRes
     id: attack.id,
     layer: layerOf(attack.id),
     ms,
+    ...(residual === undefined ? {} : { residual }),
     ...(reasons.length === 0 ? {} : { why: reasons.join('; ') }),
     ...(money.length === 0 ? {} : { moneyWrong: true }),
   }

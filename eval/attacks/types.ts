@@ -33,8 +33,22 @@ export function layerOf(id: string): Layer {
  * Which composition a case needs. `main`: no monitor, default rules. `monitored`: a scripted monitor. `ruled`: rules
  * of the operator. `late`: a clock that the case may push. `heard`: the same, and a rail that sends messages. `astray`: a
  * rail that redirects. `funnel`: the product's own funnel carries runs out, with agents that can be talked into anything.
+ * `obedient`: the same with agents that obey whatever they read, in shops that talk. `gemini` and `groq`: the same again,
+ * watched by a model of that provider, which a stand-in speaks for; `distrusted`: one of which canaries are asked.
  */
-export const WORLDS = ['main', 'monitored', 'ruled', 'late', 'heard', 'astray', 'funnel'] as const
+export const WORLDS = [
+  'main',
+  'monitored',
+  'ruled',
+  'late',
+  'heard',
+  'astray',
+  'funnel',
+  'obedient',
+  'gemini',
+  'groq',
+  'distrusted',
+] as const
 export type WorldName = (typeof WORLDS)[number]
 
 /**
@@ -57,6 +71,8 @@ export interface Move {
 /** What came back at the decisive step, and what the case says must have moved by then. */
 export interface Seen extends Expected {
   readonly moved?: readonly Move[]
+  /** Lost within the authority, where nothing is meant to stop it: what was paid over the best offer, in minor units. */
+  readonly residual?: number
 }
 
 export interface AttackCase {
@@ -83,6 +99,8 @@ export interface CaseResult {
   readonly id: string
   readonly layer: Layer
   readonly ms: number
+  /** As the case counted it. */
+  readonly residual?: number
   /** Absent: it went as it must. */
   readonly why?: string
   /** Money moved that should not have, or did not that should have. */

@@ -69,6 +69,8 @@ export interface ModelStandIn {
   readonly models: readonly string[]
   close(): Promise<void>
   script(rule: ModelRule): void
+  /** Whatever was scripted and has not happened yet. */
+  clearScript(): void
   /** Everything that came in, oldest first. */
   asked(): readonly ModelAsked[]
   /** In the place of the scripted engine; what it answers is fitted to the schema. Undefined puts that back. */
@@ -145,6 +147,10 @@ class Script {
       throw new TypeError(`expected one fault of ${FAULTS.join(', ')}`)
     }
     this.#rules.push({ rule, left: rule.times ?? 1 })
+  }
+
+  clear(): void {
+    this.#rules = []
   }
 
   take(role: string): ModelStandInFault | undefined {
@@ -225,6 +231,7 @@ export async function startModelStandIn(
       await new Promise((resolve) => server.close(resolve))
     },
     script: (rule) => script.add(rule),
+    clearScript: () => script.clear(),
     asked: () => [...asked],
     answerWith: (other) => {
       brain = other ?? think

@@ -1,5 +1,6 @@
 /** Cases of the public list that are not tried here, each with the reason. Nothing stands here that could be tried. */
 import { type Layer, layerOf } from '../types.ts'
+import { UNCOLLECTED } from './agent/collected.ts'
 
 export interface NotApplicable {
   readonly id: string
@@ -16,16 +17,13 @@ const REASONS: { readonly [reason: string]: string } = {
   'no amount below one minor unit can be stated; Q10 tries it': 'L16',
   'a run has one currency and converts nothing': 'L18',
   'a payout has no capture of its own; R13 is the rail that moves more': 'L19',
-  'no request names an account; the request that a fooled agent can make is A01': 'A02 A03 A04 A10',
-  'there are no tools of others in this version': 'A05',
   'no rule knows categories of goods: a residual within the authority, bounded as in A32': 'A22',
-  'planners and monitors get no text of an outsider to imitate; M01 and A01f try it': 'A25 A26 A35',
-  'no monitor of this version is a model': 'M13',
   'needs a browser: tests/console': 'O10 O17',
   'the log is exported as lines of JSON and never as cells': 'O16',
   'the simulated rail has no test and live keys': 'R14',
   'nothing is sold for a proof of payment; Q17b is the same quote for another payment': 'R17',
   'true of every payment that goes through here': 'F16',
+  ...UNCOLLECTED,
 }
 
 export const NOT_APPLICABLE: readonly NotApplicable[] = Object.entries(REASONS)

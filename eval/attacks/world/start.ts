@@ -26,7 +26,10 @@ import { createBenchMonitor, MONITOR_MS } from './bench-monitor.ts'
 import { createCredulousAgents } from './credulous.ts'
 import { startFolderGateway } from './folder-gateway.ts'
 import { createHeardRail } from './heard-rail.ts'
+import { createObedient } from './obedient.ts'
 import { createRailDesk, type RailDesk } from './rail-desk.ts'
+import { startTalkingShops } from './talking-shops.ts'
+import { startWatcher } from './watcher.ts'
 import type { Shop, World } from './world.ts'
 
 /** Everything outside of the gateway, shared by all worlds of one evaluation. */
@@ -78,6 +81,10 @@ const POLICIES: { readonly [name in WorldName]: ConfigFile['policy'] } = {
   heard: { rules: [] },
   astray: { rules: [] },
   funnel: { rules: [] },
+  obedient: { rules: [{ kind: 'untrusted_origin', id: 'quote-from-elsewhere' }] },
+  gemini: { rules: [{ kind: 'deny_list', id: 'not-them', payees: ['eval-other'] }] },
+  groq: { rules: [{ kind: 'deny_list', id: 'not-them', payees: ['eval-other'] }] },
+  distrusted: { rules: [] },
   ruled: {
     rules: [
       { kind: 'deny_list', id: 'no-strangers', payees: ['eval-other'] },
@@ -89,10 +96,33 @@ const POLICIES: { readonly [name in WorldName]: ConfigFile['policy'] } = {
   },
 }
 
-function configOf(scene: Scene, name: WorldName, port: number, rail?: string): ConfigFile {
+/** What stands around one gateway, and which of it a world has. */
+async function startAround({ outside, port }: Scene, name: WorldName) {
+  const isTalking = RUNNING.has(name) && name !== 'funnel'
+  const shops = isTalking ? await startTalkingShops(systemClock().nowMs) : undefined
+  const rail = { url: outside.rail.url, apiKey: outside.rail.key.reveal() }
+  return {
+    // Shops ask the gateway that they know for its keys, and only runs of the funnel hand receipts over.
+    port: name === 'funnel' ? port : await freePort(),
+    astray: name === 'astray' ? await startAstray() : undefined,
+    monitor: name === 'monitored' ? createBenchMonitor() : undefined,
+    heard: name === 'heard' ? createHeardRail(rail) : undefined,
+    talk: shops === undefined ? undefined : { shops, obedient: createObedient(shops) },
+    watcher: await startWatcher(name),
+  }
+}
+
+function configOf(
+  scene: Scene,
+  name: WorldName,
+  { port, astray, talk, watcher }: Awaited<ReturnType<typeof startAround>>,
+): ConfigFile {
   const { outside, shops, stranger } = scene
   const { config } = outside
-  const ours = [...shops, stranger]
+  const talkers = talk?.shops.shops ?? []
+  // Nobody is there: their quotes come from the runner.
+  const mute = [...shops, stranger].map((shop) => ({ ...shop, url: 'http://127.0.0.1:9' }))
+  const ours = [...mute, ...talkers]
   return {
     ...config,
     gateway: { ...config.gateway, url: `http://127.0.0.1:${port}` },
@@ -108,13 +138,13 @@ function configOf(scene: Scene, name: WorldName, port: number, rail?: string): C
       ...config.merchants,
       ...ours.map((shop) => ({
         id: shop.id,
-        // Nobody is there: its quotes come from the runner.
-        url: 'http://127.0.0.1:9',
+        url: shop.url,
         jwks: { keys: [jwkOf(shop)] },
       })),
     ],
-    ...(rail === undefined ? {} : { rail: { name: 'simulated', url: rail } }),
+    ...(astray === undefined ? {} : { rail: { name: 'simulated', url: astray.url } }),
     policy: POLICIES[name],
+    ...(watcher === undefined ? {} : { monitor: watcher.monitor }),
     listen: { host: '127.0.0.1', port },
   }
 }
@@ -123,6 +153,17 @@ export interface WorldOptions {
   /** Instead of the nine: an ablation passes nine of which one lets everything through. */
   readonly checks?: readonly Check[]
 }
+
+/** A shop that refuses goes on refusing. */
+const BRIEF = { tries: 3, backOffMs: 200, pauseMs: 200 }
+
+const RUNNING: ReadonlySet<WorldName> = new Set([
+  'funnel',
+  'obedient',
+  'gemini',
+  'groq',
+  'distrusted',
+])
 
 /** Short enough that a case about lateness is not late itself. */
 const TIMINGS = { monitorMs: MONITOR_MS, railMs: 1_200 }
@@ -133,29 +174,25 @@ export async function startWorld(
   options: WorldOptions = {},
 ): Promise<World> {
   const { outside } = scene
-  const astray = name === 'astray' ? await startAstray() : undefined
-  const monitor = name === 'monitored' ? createBenchMonitor() : undefined
-  // Shops ask the gateway that they know for its keys, and only runs of the funnel hand receipts over.
-  const port = name === 'funnel' ? scene.port : await freePort()
-  const heard =
-    name === 'heard'
-      ? createHeardRail({ url: outside.rail.url, apiKey: outside.rail.key.reveal() })
-      : undefined
-  const configFile = configOf(scene, name, port, astray?.url)
-  let offsetMs = 0
+  const around = await startAround(scene, name)
+  const { astray, monitor, heard, talk, watcher } = around
+  const configFile = configOf(scene, name, around)
   const { nowMs } = systemClock()
+  let offsetMs = 0
   const wall = () => nowMs() + offsetMs
   const overrides: Overrides = {
     ...(options.checks === undefined ? {} : { checks: options.checks }),
-    manual: name !== 'funnel',
-    agents: createCredulousAgents(outside.merchants),
+    manual: !RUNNING.has(name),
+    agents: talk?.obedient.agents ?? createCredulousAgents(outside.merchants),
+    ...(talk === undefined ? {} : { bounds: BRIEF }),
     ...(monitor === undefined ? {} : { monitor }),
     ...(heard === undefined ? {} : { rail: heard.rail }),
-    ...(name === 'late' || name === 'heard' || monitor ? { timings: TIMINGS } : {}),
+    ...(name === 'late' || name === 'heard' || monitor || watcher ? { timings: TIMINGS } : {}),
   }
   const dir = mkdtempSync(join(outside.dir, `${name}-`))
   const config = parseConfig(JSON.stringify(configFile))
-  const { key: railKey, credentials } = outside.rail
+  const { key: railKey } = outside.rail
+  const credentials = { ...outside.rail.credentials, ...watcher?.credentials }
   const gateway = await startFolderGateway({ dir, config, credentials, overrides, wallMs: wall })
   const { operatorToken } = gateway.data
   return {
@@ -176,7 +213,11 @@ export async function startWorld(
     },
     refusals: () => gateway.headgate.gateway.pendingCounts(),
     newLoginCode: () => gateway.headgate.newLoginCode().code,
-    secrets: [operatorToken.reveal(), railKey.reveal()],
+    secrets: [
+      operatorToken.reveal(),
+      railKey.reveal(),
+      ...(watcher === undefined ? [] : [watcher.standIn.key]),
+    ],
     log: gateway.log,
     editStore: (sql, ...values) => {
       const db = new DatabaseSync(gateway.data.store, { timeout: 5_000 })
@@ -198,6 +239,8 @@ export async function startWorld(
     ...(astray === undefined ? {} : { astray }),
     ...(heard === undefined ? {} : { signature: heard.signature }),
     ...(monitor === undefined ? {} : { monitor }),
+    ...(talk === undefined ? {} : { talk }),
+    ...(watcher === undefined ? {} : { watcher: watcher.standIn }),
     nowMs: wall,
     pushClock: (ms) => {
       if (name !== 'late' && name !== 'heard') throw new Error('this clock is not ours')
@@ -206,6 +249,8 @@ export async function startWorld(
     close: async () => {
       await gateway.close()
       await astray?.close()
+      await talk?.shops.close()
+      await watcher?.standIn.close()
     },
   }
 }

@@ -4,9 +4,12 @@ import type { WorldMerchant } from '../../../runtime/cli/world.ts'
 import type { ConfigFile } from '../../../runtime/config.ts'
 import type { TokenEngine } from '../../../runtime/core/engine.ts'
 import type { Ledger } from '../../../runtime/core/ledger.ts'
+import type { ModelStandIn } from '../../../tests/support/model-stand-in.ts'
 import type { WorldName } from '../types.ts'
 import type { BenchMonitor } from './bench-monitor.ts'
+import type { Obedient } from './obedient.ts'
 import type { RailDesk } from './rail-desk.ts'
+import type { TalkingShops } from './talking-shops.ts'
 
 /** A shop whose signing key is the runner's: its quotes can say anything, and the signature is always right. */
 export interface Shop {
@@ -41,6 +44,10 @@ export interface World {
   readonly signature?: (body: string) => string
   /** Only in a world that has one. */
   readonly monitor?: BenchMonitor
+  /** Only where agents obey what they read: they, and the shops that talk to them. */
+  readonly talk?: { readonly shops: TalkingShops; readonly obedient: Obedient }
+  /** Only where a model watches: the provider that answers for it. */
+  readonly watcher?: ModelStandIn
   /**
    * Refusals by checks 1 and 2 so far, by code, as the gateway counts them: on the wire they are all one and the
    * same 401, and only this tells them apart.
