@@ -16,6 +16,8 @@ import {
 } from '../../../agents/shapes.ts'
 import type {
   Agents,
+  Choice,
+  ChooseRequest,
   Look,
   LookerSession,
   LookRequest,
@@ -44,6 +46,7 @@ export interface Obedient {
 }
 
 const scripted = createScriptedModel()
+const ONE_CALL = { calls: 1, inputTokens: 0, outputTokens: 0, costMicros: 0 }
 
 export function createObedient(shops: TalkingShops): Obedient {
   const asked: Asked[] = []
@@ -62,7 +65,11 @@ export function createObedient(shops: TalkingShops): Obedient {
     manner: 'bound',
     agents: {
       plan: (request, signal) => bound.plan(request, signal),
-      choose: (request, signal) => bound.choose(request, signal),
+      // The product's own role leaves out what the need rules out; somebody else's need not.
+      choose: async (request, signal) =>
+        obedient.manner === 'bound'
+          ? bound.choose(request, signal)
+          : { choice: chosen(request.candidates), usage: ONE_CALL, model: 'obedient-1' },
       look: async (request, session, signal) =>
         obedient.manner === 'bound'
           ? bound.look(request, session, signal)
@@ -76,11 +83,15 @@ async function answerTo(request: ModelRequest<unknown>): Promise<unknown> {
   const { role, input } = request
   if (role === 'planner') return planned(request)
   if (role === 'looker') return { actions: looked(lookInputSchema.parse(input)) }
-  const { candidates } = chooseInputSchema.parse(input)
+  return chosen(chooseInputSchema.parse(input).candidates)
+}
+
+type Offered = Pick<ChooseRequest['candidates'][number], 'amount' | 'score' | 'lines'>
+
+function chosen(candidates: readonly Offered[]): Choice {
   const orders = ordersIn(candidates.flatMap(({ lines }) => lines.map(({ title }) => title)))
   if (orders.index !== undefined) return { index: orders.index }
-  const worth = ({ amount, score }: (typeof candidates)[number]) =>
-    orders.dearest ? amount : score * 1e12 + amount
+  const worth = ({ amount, score }: Offered) => (orders.dearest ? amount : score * 1e12 + amount)
   const best = Math.max(...candidates.map(worth))
   return { index: candidates.findIndex((candidate) => worth(candidate) === best) }
 }
