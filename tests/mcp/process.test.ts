@@ -1,5 +1,6 @@
 /** `headgate mcp` as MCP clients start it: a process of its own, whose stdout is the protocol and nothing else. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { chmodSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -183,10 +184,13 @@ describe('the command', () => {
 
   it('says in one sentence what is wrong with its files, and nothing that is in them', async () => {
     const other = world.files(await world.looker())
+    const open = world.files(await world.looker())
+    chmodSync(open.key, 0o640)
     const cases: [Partial<{ token: string; key: string }>, string[]][] = [
       [{ token: '/nowhere' }, []],
       [{ key: other.token }, []],
       [{ key: other.key }, []],
+      [open, []],
       [{ token: other.key }, []],
       [{}, ['--url', 'file:///etc/passwd']],
       [{}, ['--out', 'children']],

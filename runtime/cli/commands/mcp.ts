@@ -6,13 +6,12 @@ import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { HeldNode } from '../../client/node.ts'
 import { Rejected } from '../../core/errors.ts'
-import { parseJson } from '../../core/json.ts'
-import { type PrivateJwk, privateJwkSchema } from '../../core/keys.ts'
 import { childrenIn } from '../../mcp/children.ts'
 import { manifestOf, toolsOf } from '../../mcp/manifest.ts'
 import { Failure } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { command, emit } from './context.ts'
+import { readPrivateKey } from './keys.ts'
 
 interface Options {
   readonly token: string
@@ -98,8 +97,8 @@ function heldNode(io: Io, { token: tokenFile, key: keyFile, url }: Options) {
   if (!/^https?:$/.test(URL.parse(gateway)?.protocol ?? '')) {
     throw new Failure('usage', 'expected --url to be an http or https URL')
   }
-  const token = contentsOf(tokenFile, 'the token').trim()
-  const holder = keyOf(contentsOf(keyFile, 'the key'))
+  const token = tokenIn(tokenFile)
+  const holder = readPrivateKey(keyFile)
   try {
     return { held: new HeldNode({ gateway, token, holder, clock: io.clock }), token, holder }
   } catch (cause) {
@@ -108,18 +107,10 @@ function heldNode(io: Io, { token: tokenFile, key: keyFile, url }: Options) {
   }
 }
 
-function contentsOf(path: string, what: string): string {
+function tokenIn(path: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileSync(path, 'utf8').trim()
   } catch (cause) {
-    throw new Failure('usage', `${what} cannot be read: expected the name of a file`, { cause })
-  }
-}
-
-function keyOf(text: string): PrivateJwk {
-  try {
-    return privateJwkSchema.parse(parseJson(text))
-  } catch (cause) {
-    throw new Failure('usage', 'expected the key to be a private JSON Web Key', { cause })
+    throw new Failure('usage', 'the token cannot be read: expected the name of a file', { cause })
   }
 }
