@@ -4,6 +4,9 @@ import { defineConfig } from 'vitest/config'
 /** Processes that tests start read our TypeScript from Node's own cache; most of their life is their start. */
 const env = { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node') }
 
+/** What takes long and changes seldom; elsewhere than in these folders its name says so. */
+const LONG = ['tests/stores/**/*.test.ts', 'tests/long/**/*.test.ts', 'tests/**/*.long.test.ts']
+
 export default defineConfig({
   test: {
     reporters: ['default'],
@@ -14,7 +17,7 @@ export default defineConfig({
         test: {
           name: 'rooms',
           include: ['tests/**/*.test.ts'],
-          exclude: ['tests/system/**', 'tests/tokens/**', 'tests/stores/**', 'tests/long/**'],
+          exclude: ['tests/system/**', 'tests/tokens/**', ...LONG],
           // Nothing here changes what it shares with the next file, and loading it all anew takes as long as the tests.
           isolate: false,
           testTimeout: 60_000,
@@ -28,10 +31,10 @@ export default defineConfig({
       },
       {
         // Minutes, so not for every change: the whole contract over each way in which Firestore may behave, processes
-        // that are killed, and what the evaluation's own tools are worth.
+        // that are killed, a browser, runs with models, and what the evaluation's own tools are worth.
         test: {
           name: 'long',
-          include: ['tests/stores/**/*.test.ts', 'tests/long/**/*.test.ts'],
+          include: LONG,
           testTimeout: 240_000,
           hookTimeout: 60_000,
           env,
@@ -41,6 +44,7 @@ export default defineConfig({
         test: {
           name: 'system',
           include: ['tests/system/**/*.test.ts'],
+          exclude: LONG,
           testTimeout: 240_000,
           hookTimeout: 60_000,
           env,

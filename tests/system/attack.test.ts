@@ -11,6 +11,8 @@ const documentSchema = z.strictObject({
   cases: z.number().int(),
   stopped: z.number().int(),
   wrong: z.array(z.strictObject({ id: z.string(), why: z.string() })),
+  /** Money that went within what was signed, and for a worse thing: minor units of its currency. */
+  residuals: z.array(z.strictObject({ id: z.string(), residual: z.number().int() })),
   notApplicable: z.array(
     z.strictObject({ id: z.string(), layer: z.enum(LAYERS), reason: z.string() }),
   ),
@@ -40,7 +42,7 @@ describe('npm run attack', () => {
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
     const document = documentSchema.parse(JSON.parse(out))
     // And the log of the one world that was needed.
-    expect(document).toMatchObject({ cases: 3, stopped: 3, wrong: [] })
+    expect(document).toMatchObject({ cases: 3, stopped: 3, wrong: [], residuals: [] })
     expect(document.notApplicable.map(({ id }) => id)).toEqual(['T10'])
   })
 
