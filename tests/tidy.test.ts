@@ -261,7 +261,10 @@ describe('the layout', () => {
     const files = filesIn([...PRODUCT, 'tests'], ['.ts', '.js', '.mjs'])
     const odd = files.filter((path) => {
       const name = path.slice(path.lastIndexOf('/') + 1)
-      return !/^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.(ts|js|mjs)$/.test(name) || /^index\./.test(name)
+      return (
+        !/^[a-z0-9]+(-[a-z0-9]+)*((\.long)?\.test)?\.(ts|js|mjs)$/.test(name) ||
+        /^index\./.test(name)
+      )
     })
     expect(odd).toEqual([])
   })
